@@ -185,7 +185,7 @@ def check(
             "check: max_error needs because: which theorem, measurement or agreement the limit comes from"
         )
     if because and not limits:
-        raise format_error("check: because without max_error; there is no limit to give a reason for")
+        raise format_error("check: because gives the reason for max_error, and there is no max_error; add it, or leave because out")
     if plan is True or plan == "":
         raise format_error(
             f"check: plan={plan!r} names no plan; give a name of deltaproof.plans() or a .toml file, or leave it out"
@@ -402,7 +402,7 @@ def emulate(
     """A result that a kernel conforming to the plan may give, rounded exactly as it declares, or one with a planted fault of
     `faults()`. gradients: with those of the problem's do and dfinal_state; then the fault may be one of the backward pass.
 
-    chunk: rows of k; None: 64 if the plan covers it, else the plan's first. variant: which of the arithmetics that the plan
+    chunk: rows of k; None: 64 if the plan covers it, else the first length that the plan lists. variant: which of the arithmetics that the plan
     allows. noise_ulps: 0: exactly the plan's arithmetic; above 0, what another build of the same kernel may compute, where each
     sum starts at a random term, drawn with `seed`; above 1, each finished sum is also changed by up to this many ulps.
     """

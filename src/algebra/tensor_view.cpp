@@ -83,7 +83,9 @@ tensor_view::tensor_view(const tensor& of) : tensor_view(of.element_format(), of
 }
 
 tensor_view tensor_view::with_last_axes_swapped() const {
-  if (shape_.size() < 2) throw shape_error("shape " + shape_text(shape_) + " has no two axes to swap");
+  if (shape_.size() < 2)
+    throw shape_error("tensor_view: shape " + shape_text(shape_) +
+                      " has fewer than two axes; with_last_axes_swapped needs two or more");
   tensor_view out = *this;
   out.strides_ = strides_of(*this);
   std::swap(out.shape_[shape_.size() - 2], out.shape_[shape_.size() - 1]);

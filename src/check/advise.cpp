@@ -63,7 +63,7 @@ void set_limit(const looked_at& head, const plan_variant& base, const advise_opt
   out.limit = options.accuracy.value_or(allowed_ratio * own);
   out.limit_says = options.accuracy
                        ? "as --accuracy says"
-                       : "8 times the error of the unchanged plan " + out.base + ", which is " + detail::general(own, 3);
+                       : "8 times the error of the unchanged plan " + out.base + " (" + detail::general(own, 3) + ")";
   out.unchanged.name = out.base;
   out.unchanged.says = "the unchanged plan";
   out.unchanged.word = own <= out.limit ? advice_word::adequate : advice_word::inadequate;
@@ -253,7 +253,8 @@ advice advise(const problem& p, const advise_options& options) {
     }
   }
   if (most < 0)
-    throw domain_error("advise: the problem has no tokens, so no choice can be judged on it; give at least one token");
+    throw domain_error(
+        "advise: the problem has no tokens, so nothing can be emulated on it; give a problem with at least one token");
   out.tokens = sequences[out.sequence].tokens;
   out.memory = most < 1 ? -1 / std::log(most) : std::numeric_limits<double>::infinity();
   const looked_at head(p, out.sequence, out.head);

@@ -53,22 +53,23 @@ std::vector<const advised_choice*> worth_showing(const advised_kind& kind) {
 
 std::string advice_text(const advice& found, const commands& command) {
   std::string text = "looked at    sequence " + std::to_string(found.sequence) + ", head " + std::to_string(found.head) + ", " +
-                     std::to_string(found.tokens) + " tokens: of all heads this one forgets most slowly (to 1/e in " +
+                     std::to_string(found.tokens) + " tokens: the state of this head decays most slowly of all (to 1/e in " +
                      general(found.memory, 3) + " tokens)\n";
   for (const advised_kind& kind : found.kinds) {
     const advised_choice* best = best_of(kind);
     text += "\n" + padded(kind.kind, 13) +
             (best == nullptr ? "no adequate choice was found (unchanged plan: " + kind.base + ")" : best->says) + "\n";
-    text += padded("limit", 13) + general(kind.limit, 3) + " (relative error of o and final_state), " + kind.limit_says + "\n";
+    text += padded("limit", 13) + general(kind.limit, 3) + ": the largest relative error allowed in o and final_state, " +
+            kind.limit_says + "\n";
     text += padded("searched", 13) + std::to_string(kind.grid) + " choices: " + std::to_string(kind.refused_by_bounds) +
-            " refused by bounds, " + std::to_string(kind.emulated) + " emulated, " +
-            std::to_string(kind.grid - kind.refused_by_bounds - kind.emulated) + " not run\n";
+            " ruled out by bounds, " + std::to_string(kind.emulated) + " emulated, " +
+            std::to_string(kind.grid - kind.refused_by_bounds - kind.emulated) + " not emulated\n";
     text += padded("", 12) + padded("bytes", 11) + padded("mul-adds", 11) + padded("error", 12) + padded("T*", 8) +
-            "choice (bytes and mul-adds: for each token and head)\n";
+            "choice (per token and head: bytes moved, and multiply-adds counted as 16-bit ones)\n";
     text += row_of(kind.unchanged, found.tokens);
     for (const advised_choice* c : worth_showing(kind)) text += row_of(*c, found.tokens);
     if (best != nullptr) text += padded("to check it", 13) + command(kind, *best) + "\n";
-    if (const advised_choice* refused = refused_beside(kind)) text += padded("refused one", 13) + command(kind, *refused) + "\n";
+    if (const advised_choice* refused = refused_beside(kind)) text += padded("not adequate", 13) + command(kind, *refused) + "\n";
   }
   return text;
 }

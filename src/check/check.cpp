@@ -113,16 +113,18 @@ std::string reason_for(const check_report& c) {
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "no element could be judged: " + t.name + " is empty";
     if (c.judged == verdict::vacuous && t.coverage.overflowed_sums > 0)
       return "no element of " + t.name + " could be judged: " + std::to_string(t.coverage.overflowed_sums) +
-             " are not finite, where a sum may overflow in some order of its terms though its value is in range" +
+             " are not finite, and a sum on the way to each may overflow in some order of its terms, although the sum itself is "
+             "in range" +
              (t.errors.skipped > t.coverage.overflowed_sums
-                  ? "; at the others the exact recurrence leaves the range of its formats"
+                  ? "; at the others the exact recurrence has left the range of its formats"
                   : "");
     if (c.judged == verdict::vacuous)
-      return "no element of " + t.name + " could be judged: at each the exact recurrence has left the range of its formats";
+      return "no element of " + t.name +
+             " could be judged: at every one of them the exact recurrence has left the range of its formats";
     if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";
     if (t.errors.unknown > 0) {
       return "the reference has no error bound for " + std::to_string(t.errors.unknown) + " elements of " + t.name +
-             " and cannot tell whether they diverge, because magnitudes leave the range of fp64";
+             ", and it is not known whether the recurrence diverges there, because its numbers leave the range of fp64";
     }
     if (t.bounds.empty() && check_detail::no_digit_known(t.errors)) {
       return "the reference is too imprecise to measure " + t.name + ": with radii of up to " + digits(t.errors.radius) +
@@ -153,11 +155,11 @@ std::vector<plan> plans_of(const result& r, const problem& p) {
   if (!out.empty() || gradients_alone) return out;
   std::string candidates;
   for (const plan* fits : candidate_plans(p, path_of(r))) candidates += (candidates.empty() ? "" : ", ") + fits->name;
-  throw format_error("check: no plan lists the kernel " + in_quotes(r.kernel) + " for " + std::string(name_of(p.op)) +
+  throw format_error("check: no preset lists the kernel " + in_quotes(r.kernel) + " for " + std::string(name_of(p.op)) +
                      " on the " + std::string(name_of(r.path.value_or(path_of(r)))) + " path in " +
                      std::string(name_of(p.q.element_format())) +
-                     "; state one with --plan (candidates: " + (candidates.empty() ? "none" : candidates) +
-                     "), or ask for errors only with --no-plan, or give a limit with --max-error");
+                     "; name a plan with --plan (candidates: " + (candidates.empty() ? "none" : candidates) +
+                     "), measure errors only with --no-plan, or give an error limit with --max-error");
 }
 
 namespace {
@@ -377,11 +379,11 @@ void add_gradients(judged_gradients& gradients, check_report& out) {
 
 std::string remedy_for(const check_report& out, int max_bits) {
   if (out.judged == verdict::undecided) {
-    if (out.stopped) return "allow more time: a larger --max-seconds, or none";
+    if (out.stopped) return "allow more time: give a larger --max-seconds, or leave it out";
     if (out.conformance && !out.conformance->adequacy.judged)
       return "state the accuracy that you need with --accuracy, or judge by another plan";
     if (out.conformance && out.conformance->conforms == verdict::undecided)
-      return "use inputs on which the plan stays in range, or judge by another plan";
+      return "use inputs on which emulating the plan does not overflow, or judge by another plan";
     return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
                            : "the reference's radius is too wide at 1024 bits: use fewer tokens or larger limits";
   }
@@ -390,7 +392,7 @@ std::string remedy_for(const check_report& out, int max_bits) {
     return "use a problem with at least one token";
   const auto zeros_pass = [](const tensor_report& t) { return t.bounds_are_blind || t.errors.rel_fro.lower > 1; };
   if (!out.diverges && !out.conformance && std::any_of(out.tensors.begin(), out.tensors.end(), zeros_pass))
-    return "give --max-error a limit that zeros would exceed, use inputs whose exact outputs are not 0, or judge by a plan";
+    return "give --max-error a limit that zeros in every element would exceed, inputs with exact outputs other than 0, or a plan";
   return !out.diverges && out.conformance && out.conformance->judged
              ? std::string("use inputs that can show a fault, for example: deltaproof gen --regime typical") +
                    (out.conformance->stages_missing.empty()
@@ -402,13 +404,14 @@ std::string remedy_for(const check_report& out, int max_bits) {
 check_report judge_gradients_alone(const problem& p, const result& r, const check_options& options) {
   for (const plan& one : options.plans) {
     if (one.backward.stated) continue;
-    throw domain_error("check: plan " + one.name +
-                       " has no [backward] section, and the result holds gradients alone; use a plan with one, or --max-error");
+    throw domain_error(
+        "check: plan " + one.name +
+        " has no [backward] section, and the result holds only gradients; use a plan that has one, or --max-error alone");
   }
   if (!p.has_cotangents()) {
     throw domain_error(
-        "check: the result holds gradients alone, and the problem has neither do nor dfinal_state; record do or dfinal_state as "
-        "the backward pass was given them");
+        "check: the result holds only gradients, and the problem has neither do nor dfinal_state; record in the problem the do "
+        "or dfinal_state that the backward pass was given");
   }
   check_report out;
   out.preconditions = inspect(p);
@@ -456,7 +459,8 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
                                                   : r.gradients.contains(b.tensor);
     if (!held) throw domain_error(given + "the result does not hold " + b.tensor + "; drop the limit or record " + b.tensor);
     if (b.tensor.starts_with('d') && !p.has_cotangents())
-      throw domain_error(given + "the problem has neither do nor dfinal_state; record what the backward pass was given");
+      throw domain_error(
+          given + "the problem has neither do nor dfinal_state; record the do or dfinal_state that the backward pass was given");
   }
   if (!r.has_outputs()) return judge_gradients_alone(p, r, options);
   check_report out;

@@ -96,7 +96,7 @@ struct judged_gradients {
 [[nodiscard]] std::string first_bad_of(const plan_report& plan);
 [[nodiscard]] bool judged_without_faults(const check_report& report);
 inline constexpr std::string_view no_limits_on_faults =
-    "--no-power: the errors that planted faults cause were not looked for in this result, so a fault whose error is as small as "
-    "rounding errors may pass";
+    "with --no-power the result was not compared with planted faults, so a fault whose error is as small as rounding errors may "
+    "pass";
 
 }  // namespace deltaproof::check_detail

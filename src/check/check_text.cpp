@@ -108,10 +108,10 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
   });
   if (gradients && !plan.gradients.judged)
-    line("gradients",
-         plan.gradients.stated
-             ? "compared with the exact gradients; none has an element that the plan can judge"
-             : "compared with the exact gradients; the plan has no [backward] section, so only --max-error limits them");
+    line("gradients", std::string("compared with the exact gradients; ") +
+                          (!plan.gradients.stated ? "the plan has no [backward] section, so only --max-error limits them"
+                           : report.stopped       ? "time ran out before they had limits"
+                                                  : "on these inputs the plan limits no element of them"));
   if (!plan.stages.empty()) {
     std::string text;
     for (const judged_stage& s : plan.stages) {
@@ -151,8 +151,8 @@ void conformance_text(const plan_report& plan, const check_report& report, const
        "a kernel that conforms to this plan, with errors distributed as in the emulated runs, is refuted with probability "
        "at most " +
            detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) + " tests; " +
-           std::to_string(plan.variants.size()) + " variants, each run on the given inputs; " + std::to_string(plan.runs) +
-           " runs on perturbed inputs for each, shared by those that differ only in the order of sums; " + plan.slice + ")");
+           std::to_string(plan.variants.size()) + " variants, each run on the given inputs and " + std::to_string(plan.runs) +
+           " times on perturbed inputs (variants that differ only in the order of sums share these runs); " + plan.slice + ")");
   for (const std::string& other : report.other_plans) line("other plan", other);
 }
 

@@ -92,8 +92,8 @@ json tensor_json(const tensor_report& t) {
 constexpr std::string_view stage_because =
     "The bound is derived in src/stages. Machine-checked: the error of each sum that adds two numbers at a time, rounded to "
     "nearest, in any order, underflow included (float.sum_trees.dot_error_gamma; where results are flushed to 0, "
-    "float.sum_trees.flushed_tree_error). Proved on paper: how these sums are composed. Covered by neither: sums of whole "
-    "blocks, as tensor cores make them.";
+    "float.sum_trees.flushed_tree_error). Proved on paper: how the errors of these sums add up to the bound. Covered by neither: "
+    "sums of whole blocks of terms at once, as tensor cores form them.";
 
 // Text from files goes on one line: a control character could fake a line of ours.
 std::string tier_text(const check_report& report) {

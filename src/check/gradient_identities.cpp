@@ -292,7 +292,7 @@ std::vector<std::string> blind_spots(const problem& p, const result& r, const gr
     if (cut > 0) {
       out.push_back("strong decays: in " + detail::share_text(cut, all) + " of the chunks of " + std::to_string(chunk) +
                     " tokens the gates shrink the state to less than its own rounding error; a kernel that passes nothing from "
-                    "one chunk to the next (in dh, and in <h, dh> of dg) gives the same numbers there");
+                    "one chunk to the next (neither dh nor the <h, dh> term of dg) gives the same numbers there");
     }
     if (p.gate_per_channel())
       out.push_back(
@@ -300,8 +300,8 @@ std::vector<std::string> blind_spots(const problem& p, const result& r, const gr
   }
   if (p.qk_l2norm)
     out.push_back(
-        "l2norm in the kernel: I1 and I2 do not detect errors of dq and dk at right angles to q and k, where nearly all of dq "
-        "and dk lies; only I5 does");
+        "l2norm in the kernel: nearly all of dq and dk is orthogonal to q and k, and I1 and I2 do not detect errors in these "
+        "directions; only I5 does");
   for (const auto& [name, error] : found.visible) {
     if (error >= 1) out.push_back(name + ": an error of 100 % would not be detected");
   }
@@ -336,7 +336,7 @@ void conclude(gradient_identities& out) {
   if (out.judged == verdict::refuted) return;
   if (!holding.empty()) {
     out.judged = verdict::holds;
-    out.reason = holding + ": both sides agree within the rounding errors of the formats";
+    out.reason = "the two sides of " + holding + " agree within the rounding errors of the formats";
     std::string unseen;
     for (const auto& [name, error] : out.visible) {
       if (error >= 1) unseen += (unseen.empty() ? "" : ", ") + name;
@@ -356,10 +356,12 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
   require_valid(options.judge, options.threads);
   if (!p.has_cotangents())
     throw format_error(
-        "invariant gradients: the problem has neither do nor dfinal_state; store do, dfinal_state or both, as the "
-        "backward pass was given them");
+        "invariant gradients: the problem has neither do nor dfinal_state; record in it those of the two that the backward pass "
+        "was given");
   if (r.gradients.empty())
-    throw format_error("invariant gradients: the result has none of dq, dk, dv, dbeta, dg and dinitial_state; record one");
+    throw format_error(
+        "invariant gradients: the result has none of dq, dk, dv, dbeta, dg and dinitial_state; record those that the backward "
+        "pass returned");
   gradient_identities out;
   answers given = answers_of(r);
   if (!measure_spread(p, given, options)) {
@@ -368,7 +370,7 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
     out.reason =
         "the check was stopped before the exact gradients were computed; without them the equations have no limits, so nothing "
         "was judged";
-    out.remedy = "allow more time: a larger --max-seconds, or none";
+    out.remedy = "allow more time: give a larger --max-seconds, or leave it out";
     return out;
   }
   const std::vector<identity_equations> equations = equations_of(inputs_as_doubles(p), given);

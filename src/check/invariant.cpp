@@ -86,15 +86,16 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     out.judged = verdict::vacuous;
     out.reason = shared == 0 ? "the parts hold no token, so nothing was compared"
                              : "no part is shorter than the whole, so the test could not fail";
-    out.remedy = kind == invariant_kind::pad ? "give a whole that holds padding tokens after the tokens of the part"
+    out.remedy = kind == invariant_kind::pad ? "give as the whole a run with padding tokens after the tokens of the part"
                                              : "give a part with fewer tokens than the whole";
     return;
   }
   if (kind == invariant_kind::pad && state.elements == 0) {
     out.judged = verdict::vacuous;
     out.reason =
-        "o has the same bits, but whether padding changed the state shows only in final_state, which is missing from a result";
-    out.remedy = "record final_state of whole and parts";
+        "o has the same bits with and without padding, but only final_state shows whether padding changed the state, and it is "
+        "missing in the whole or in the parts";
+    out.remedy = "record final_state in the whole and in the parts";
     return;
   }
   for (const bit_comparison& c : out.bits) {
@@ -139,7 +140,8 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
   for (std::size_t s = 0; s < w.size(); ++s) {
     if (done[s] == w[s].tokens) continue;
     throw shape_error(whole.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(w[s].tokens) +
-                      " tokens and the parts together " + std::to_string(done[s]) + "; give every part, in the order of time");
+                      " tokens and the parts together " + std::to_string(done[s]) +
+                      "; give every part, in the order in which they ran");
   }
   if (!whole.gave.gradients.empty()) require_handed_back(whole, parts, notes);
 }
@@ -349,12 +351,12 @@ void require_outputs(const recorded_run& run) {
 
 void judge_identities(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options,
                       invariant_report& out) {
-  if (!parts.empty()) throw format_error("invariant gradients: it judges one result; leave the parts out");
+  if (!parts.empty()) throw format_error("invariant gradients judges one result: leave out --part and --parts-dir");
   try {
     out.gradients =
         check_gradient_identities(whole.given, whole.gave, {options.check.judge, options.check.threads, options.check.stop});
   } catch (const format_error& e) {
-    throw format_error(whole.result_path + ": " + e.what());
+    throw format_error((whole.given.has_cotangents() ? whole.result_path : whole.problem_path) + ": " + e.what());
   }
   out.judged = out.gradients->judged;
   out.reason = out.gradients->reason;

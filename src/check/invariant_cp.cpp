@@ -88,10 +88,11 @@ void measure_summaries(const recorded_run& rank, std::size_t index, const std::o
   const problem& p = rank.given;
   for (const bool values : {false, true}) {
     const char* name = values ? "rank_state" : "rank_transition";
-    measured_equation e(values ? "summary" : "transition",
-                        values ? "rank_state is the state after the rank's tokens, started from zeros"
-                               : "rank_transition is the state after the rank's tokens with v = 0, started from the identity",
-                        index);
+    measured_equation e(
+        values ? "summary" : "transition",
+        values ? "rank_state is the state that the rank's tokens leave when they start from a state of zeros"
+               : "rank_transition is the state that the rank's tokens leave with v = 0 when they start from the identity",
+        index);
     const tensor* stored = rank.exchanged.find(name);
     if (stored == nullptr) e.lacks(std::string("the result lacks ") + name);
     if (stored != nullptr && !variant)
@@ -165,7 +166,8 @@ void measure_fold(std::span<const recorded_run> ranks, std::size_t r, const inva
   const problem& p = next.given;
   measured_equation e(
       "fold",
-      "a rank starts from rank_transition S + rank_state of the rank before it, where S is the state that rank started from",
+      "a rank starts from rank_transition S + rank_state, both of the rank before it, where S is the state from which the rank "
+      "before it started",
       r + 1);
   const fold_kind fold = next.exchanged.fold;
   for (std::size_t i = fold == fold_kind::sequential ? r : 0; i <= r; ++i) {
@@ -229,9 +231,14 @@ std::vector<double> joined_outputs(std::span<const recorded_run> ranks, std::siz
 void measure_truncation(const recorded_run& whole, std::span<const recorded_run> ranks, const invariant_options& options,
                         std::vector<state_equation>& out) {
   measured_equation truncated(
-      "truncated", "o of all ranks is o of the recurrence without the histories that drop_below leaves out", ranks.size() - 1);
-  measured_equation loss("loss", "what drop_below leaves out changes o by no more than the error of o in the unsplit run",
-                         ranks.size() - 1);
+      "truncated",
+      "the joined o of the ranks equals the o of the exact recurrence without the histories that drop_below leaves out",
+      ranks.size() - 1);
+  measured_equation loss(
+      "loss",
+      "the histories that drop_below leaves out change o by at most 8 times the error of o in the unsplit run, or by at most "
+      "--accuracy",
+      ranks.size() - 1);
   const format& f = whole.gave.o.element_format();
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
     const sequence_range here = sequence_at(whole.given, s);
@@ -294,9 +301,9 @@ void judge_ranks(const recorded_run& whole, std::span<const recorded_run> parts,
   if (out.judged != verdict::holds || shows_histories(whole, parts)) return;
   out.judged = verdict::vacuous;
   out.reason =
-      "nothing is wrong, but ranks that forgot everything before them would give the same outputs on these inputs: the "
-      "gates forget within a rank";
-  out.remedy = "record longer sequences or slower gates (gen --for cp does)";
+      "nothing is wrong, but on these inputs ranks that ignored every earlier rank would give the same outputs: the gates forget "
+      "a state within one rank";
+  out.remedy = "record longer sequences, or gates that decay more slowly (gen --for cp makes such problems)";
 }
 
 }  // namespace deltaproof::invariant_detail

@@ -298,6 +298,7 @@ void judge_flushes(const recorded_run& whole, std::span<const recorded_run> part
   if (exact.stopped) {
     out.judged = combine(out.judged, verdict::undecided);
     out.reason = "time ran out before the exact outputs were known";
+    out.remedy = "allow more time: give a larger --max-seconds, or leave it out";
     return;
   }
   bool telling = false;
@@ -313,7 +314,7 @@ void judge_flushes(const recorded_run& whole, std::span<const recorded_run> part
   out.reason =
       "nothing is wrong, but a kernel that lost every flush would give the same outputs on these inputs: no sequence is "
       "longer than a ring, or the gates forget a state within one ring";
-  out.remedy = "record more tokens than a ring holds, with slower gates (gen --for flush does)";
+  out.remedy = "record sequences longer than the ring, with gates that decay more slowly (gen --for flush makes such problems)";
 }
 
 }  // namespace deltaproof::invariant_detail

@@ -58,7 +58,9 @@ tensor stacked_states(const std::vector<const tensor*>& list, std::size_t sequen
 /// What a map of a result holds under `name`. Throws: format_error where it lacks it.
 const tensor& held(const std::map<std::string, tensor>& of, const std::string& name, const char* kind, const recorded_run& r) {
   const auto found = of.find(name);
-  if (found == of.end()) throw format_error(r.result_path + " lacks the " + kind + " " + name);
+  if (found == of.end())
+    throw format_error(r.result_path + ": the " + kind + " " + name +
+                       " is missing, but another result holds it; record it in every result or in none");
   return found->second;
 }
 

@@ -251,9 +251,9 @@ void require_carried(const recorded_run& before, const recorded_run& part, notes
   if (!left)
     throw format_error(before.result_path +
                        ": tensor final_state is missing; a split needs the state that each part but the last leaves: record it");
-  require_same_values(part, "initial_state", part.given.initial_state, *left, "final_state of " + before.result_path,
-                      "start each part from the state that the part before it left, or give the parts in their order in time",
-                      notes);
+  require_same_values(
+      part, "initial_state", part.given.initial_state, *left, "final_state of " + before.result_path,
+      "start each part from the state that the part before it left, or give the parts in the order in which they ran", notes);
 }
 
 void require_handed_back(const recorded_run& whole, std::span<const recorded_run> parts, notes_list& notes) {

@@ -203,7 +203,7 @@ void judge_batch_gradients(const recorded_run& whole, std::span<const recorded_r
   if (exact.stopped) {
     out.judged = combine(out.judged, verdict::undecided);
     out.reason = "gradients differ, and time ran out before the exact gradients were known, so they could not be judged";
-    out.remedy = "allow more time: a larger --max-seconds, or none";
+    out.remedy = "allow more time: give a larger --max-seconds, or leave it out";
     return;
   }
   std::string differing;

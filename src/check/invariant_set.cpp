@@ -128,7 +128,8 @@ void add_draft(const problem& p, const problem& other, std::size_t drafted, std:
     kept.push_back(accepted);
   }
   if (std::all_of(lengths.begin(), lengths.end(), [](std::size_t tokens) { return tokens < 4; }) || drafted == 0)
-    throw domain_error("gen: rollback needs a sequence of at least 4 tokens (--T) and at least one drafted token (--drafted)");
+    throw domain_error(
+        "gen --for rollback needs a sequence of at least 4 tokens (--T) and at least one drafted token (--drafted)");
   out.push_back({"draft", {}, gathered(draft, true)});
   set_call next{"rest", {}, gathered(rest, false)};
   next.after = "draft";
@@ -138,7 +139,7 @@ void add_draft(const problem& p, const problem& other, std::size_t drafted, std:
 
 void add_batches(const problem& p, std::vector<set_call>& out) {
   const std::vector<std::size_t> lengths = lengths_of(p);
-  if (lengths.size() < 2) throw domain_error("gen: batch needs at least two sequences; give --B 3, or --cu-seqlens");
+  if (lengths.size() < 2) throw domain_error("gen --for batch needs at least two sequences; give --B 2 or more, or --cu-seqlens");
   std::vector<piece> turned;
   for (std::size_t s = 0; s < lengths.size(); ++s) {
     out.push_back({numbered("alone", s + 1), {}, gathered({{&p, s, 0, lengths[s]}}, true)});
@@ -262,7 +263,8 @@ recorded_set read_set(const std::filesystem::path& folder, notes_list& notes) {
     const json& call = j["calls"][i];
     const auto path = [&](const char* key) {
       if (!call.is_object() || !call.contains(key) || !call[key].is_string())
-        throw format_error(file.string() + ": call " + std::to_string(i + 1) + " has no " + key);
+        throw format_error(file.string() + ": call " + std::to_string(i + 1) + " has no " + key +
+                           "; give a folder that gen --for made");
       const std::filesystem::path name = call[key].get<std::string>();
       if (name != name.filename())
         throw format_error(file.string() + ": " + in_quotes(name.string()) + " is a path; give the name of a file in the folder");

@@ -98,8 +98,11 @@ std::vector<std::size_t> kept_tokens(const recorded_run& whole, std::span<const 
     const std::size_t rest = parts.size() == 2 ? sequence_at(parts[1].given, s).tokens : 0;
     const std::size_t count = last || parts.size() != 2 || rest > all || all - rest > shared ? shared : all - rest;
     if ((kind != invariant_kind::rollback || last) && count != tokens) {
-      throw domain_error(part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) +
-                         " is not the same as token " + std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
+      const std::string at = part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s);
+      throw domain_error(at +
+                         (done[s] + count < all ? " is not the same as token " + std::to_string(done[s] + count) + " of "
+                                                : std::string(" lies beyond the last token of ")) +
+                         whole.problem_path + "; " +
                          (last ? "the last part must hold the remaining tokens of the whole, and no others"
                                : "each part must go on where the part before it ended; if drafted tokens were rejected, use "
                                  "`deltaproof invariant rollback`"));
@@ -189,9 +192,9 @@ bool restored_nothing(const recorded_run& whole, std::span<const recorded_run> p
 std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
   const std::string kind(name_of(out.kind));
   if (parts.size() < 2)
-    throw format_error(
-        "invariant " + kind + ": " + std::to_string(parts.size()) +
-        " part is not enough; give at least two, in the order of time, each but the first starting from a restored state");
+    throw format_error("invariant " + kind + ": " + std::to_string(parts.size()) +
+                       " part is not enough; give at least two, in the order in which they ran, each but the first starting from "
+                       "a restored state");
   const std::size_t sequences = whole.given.sequence_count();
   for (const recorded_run& part : parts) {
     require_same_question(whole, part);
@@ -224,7 +227,7 @@ std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<c
     if (done[s] == all) continue;
     throw shape_error(parts.back().problem_path + ": the parts together hold " + std::to_string(done[s]) + " tokens" +
                       of_sequence(whole.given, s) + ", and " + whole.problem_path + " has " + std::to_string(all) +
-                      "; give every part, in the order of time");
+                      "; give every part, in the order in which they ran");
   }
   if (out.kind == invariant_kind::rollback && dropped == 0) {
     out.judged = verdict::vacuous;

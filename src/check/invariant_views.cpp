@@ -23,19 +23,19 @@ std::string_view asks(invariant_kind kind) {
       return "several calls that hand the state on give what one call gives: each call is within its own limits, and their "
              "joined outputs are within the limits of the one call";
     case invariant_kind::varlen:
-      return "packed sequences and the same sequences alone are within the limits of the same reference";
+      return "packed sequences and the same sequences alone are each within the limits of their plan, against the same reference";
     case invariant_kind::chunk_size:
-      return "results in chunks of any length are within the limits of the same reference";
+      return "results in chunks of any length are each within the limits of their plan, against the same reference";
     case invariant_kind::path:
-      return "the chunk path and the recurrent path are within the limits of the same reference";
+      return "the chunk path and the recurrent path are each within the limits of their plan, against the same reference";
     case invariant_kind::repeat:
       return "the same call again gives the same bits of o, final_state and gradients";
     case invariant_kind::batch:
-      return "a sequence gives the same bits alone, at another index and beside other sequences, or is within the limits of the "
-             "same reference";
+      return "a sequence gives the same bits alone, at another index and beside other sequences, or each result is within the "
+             "limits of its plan, against the same reference";
     case invariant_kind::snapshot:
-      return "a state that was stored and restored is within the limits of the final state of the tokens before it, and "
-             "everything computed from it is within its limits";
+      return "a state that was stored and restored is judged as the final_state of the tokens before it: it, and the outputs "
+             "computed from it, are within the limits";
     case invariant_kind::rollback:
       return "drafted tokens that were rejected leave no trace: the state after the accepted ones, and everything computed from "
              "it, is within the limits";
@@ -43,10 +43,10 @@ std::string_view asks(invariant_kind kind) {
       return "a ring of u, k and g that is replayed every L tokens gives what plain decode gives: bit for bit at L = 1, and at "
              "any L as close to the exact outputs as its formats allow";
     case invariant_kind::cp:
-      return "ranks that each take some tokens of a sequence give what one call gives, and the ranks' summaries fold to the "
-             "states that the ranks start from";
+      return "ranks that each take some tokens of a sequence give what one call gives, and the state that a rank starts from "
+             "follows from the rank_transition and rank_state of the ranks before it";
     case invariant_kind::gradients:
-      return "gradients, outputs and inputs satisfy the equations that every correct backward pass does";
+      return "gradients, outputs and inputs satisfy the equations that every correct backward pass satisfies";
   }
   return "";
 }
@@ -180,7 +180,8 @@ std::string equations_text(const std::vector<state_equation>& equations) {
   std::string out = detail::padded("equation", 13) + detail::padded("part", 6);
   for (const char* title : {"residual", "cost", "limit"}) out += detail::padded(title, 11);
   out +=
-      "relative to the right side of the equation; cost: the error that the formats alone cause in an emulated run of the same "
+      "all three relative to the right side of the equation; cost: the error that the formats alone cause in an emulated run of "
+      "the same "
       "operation\n";
   for (const state_equation& e : equations) {
     out += detail::padded(e.name, 13) + detail::padded(std::to_string(e.part + 1), 6);
@@ -198,8 +199,8 @@ std::string identities_text(const gradient_identities& g) {
   std::string out = detail::padded("identity", 13);
   for (const char* title : {"residual", "rounding", "expected", "limit"}) out += detail::padded(title, 11);
   out +=
-      "relative to the rms of the terms, in the head nearest its limit; rounding: the residual that rounding the stored "
-      "tensors can cause; expected: the residual that this and one more rounding of the inputs can cause\n";
+      "all four relative to the rms of the terms, in the head whose residual is nearest its limit; rounding: the residual from "
+      "rounding the stored tensors alone; expected: the residual from that and from rounding the inputs once more\n";
   for (const identity_report& i : g.identities) {
     out += detail::padded(i.name, 13);
     if (!i.missing.empty()) {

@@ -88,7 +88,8 @@ class suite_reader {
         fail(*table.get("expect"),
              "a case with no_plan = true is never judged \"holds\"; expect \"measured\", or remove no_plan");
       if (v == verdict::measured && !no_plan)
-        fail(*table.get("expect"), "only a case with no_plan = true is measured; set no_plan = true, or expect another word");
+        fail(*table.get("expect"),
+             "only a case with no_plan = true is \"measured\"; set no_plan = true, or expect another verdict");
       return v;
     }
     fail(*table.get("expect"), "expect = " + in_quotes(word) + " is not a verdict" + detail::suggestion(word, known));
@@ -116,7 +117,7 @@ class suite_reader {
         fail(*node, "accuracy must be a number above 0 and at most 1: the relative error a plan may have");
       c.accuracy = *value;
     }
-    if (c.no_plan && !c.plan.empty()) fail(*table.get("plan"), "plan and no_plan = true together; give one of them");
+    if (c.no_plan && !c.plan.empty()) fail(*table.get("plan"), "plan and no_plan = true are both given; give one of them");
     if (c.no_plan && c.accuracy)
       fail(*table.get("accuracy"), "accuracy is a limit on the plan, and no_plan = true; remove one of them");
     c.expect = expected(table, c.no_plan);

@@ -215,7 +215,8 @@ void compare_case(const case_report& c, const json& was, suite_drift& out) {
 
 suite_drift compare_baseline(const suite_report& now, std::string_view text, const std::string& file) {
   const auto refuse = [&](const std::string& why) {
-    return format_error(file + ": is not a baseline: " + why + "; give what check SUITE.toml --json wrote");
+    return format_error(file + ": this file is not a baseline: " + why +
+                        "; give a file that `deltaproof check SUITE.toml --json` wrote");
   };
   detail::require_shallow_json(text, file);
   const json old = json::parse(text, nullptr, false);

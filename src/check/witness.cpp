@@ -151,7 +151,7 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
   const std::string stop = s.stopped() ? "; the search was stopped early, so a smaller part may exist" : "";
   if (!s.kept.at) {
     if (s.single())
-      return "the whole problem, which has one head: with fewer tokens the head is no longer refuted in the same way" + stop;
+      return "the whole problem, which has one head: no smaller part was found that is refuted in the same way" + stop;
     return "the whole problem: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) +
            ") is refuted in the same way when judged alone" + stop;
   }

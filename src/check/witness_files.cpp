@@ -250,7 +250,9 @@ recorded_verdict parse_verdict(std::string_view text, const fs::path& file) {
   recorded_verdict out;
   out.file = file;
   const json j = json_of(text, file);
-  if (j.is_discarded()) throw format_error(out.file.string() + ": no JSON");
+  if (j.is_discarded())
+    throw format_error(out.file.string() +
+                       ": not valid JSON; give a verdict.json that `deltaproof check --json` or `--witness` wrote");
   if (const json& schema = check_detail::key_of(j, "schema", out.file); schema != "deltaproof.verdict/1")
     throw format_error(out.file.string() + ": schema is " +
                        in_quotes(schema.is_string() ? schema.get<std::string>() : dumped(schema)) +

@@ -78,8 +78,8 @@ int run(const advise_arguments& args, const common_options& common) {
   if (!args.output.empty()) {
     common.files.require_apart();
     text += "\n" + args.output + ": " + std::to_string(write_plans(args.output, found)) + " plans\n";
-  } else {
-    text += "\nthe commands above name plan files that are not written yet; give -o DIR, and advise writes these files\n";
+  } else if (text.find(".toml") != std::string::npos) {
+    text += "\nplan files that the commands above name are not written yet; give -o DIR, and advise writes them\n";
   }
   for (const std::string& note : notes) text += "note: " + note + "\n";
   publish(common, {"advise", text, advice_json(found, command)});
@@ -95,23 +95,27 @@ verb add_advise(CLI::App* command, common_options& common) {
       command->add_option("PROBLEM", args->problem, "The problem file (deltaproof.problem/1)")->required()->type_name("FILE"));
   auto* accuracy =
       command
-          ->add_option(
-              "--accuracy", args->accuracy,
-              "Largest relative error allowed in o and final_state (default: 8 times that of the plan without the choice)")
+          ->add_option("--accuracy", args->accuracy,
+                       "Largest relative error allowed in o and final_state (default: 8 times the error of the unchanged plan)")
           ->type_name("E");
   files.reads_plan(
       command->add_option("--recurrent-plan", args->recurrent_plan, "Plan of the recurrent (decode) kernel (default decode-fp32)")
           ->type_name("PLAN"));
-  files.reads_plan(command->add_option("--chunk-plan", args->chunk_plan, "Plan of the chunk kernel (default: fla's for the op)")
-                       ->type_name("PLAN"));
-  command->add_option("--wanted", args->wanted, "Adequate choices of each kind to find (default 3)")
+  files.reads_plan(
+      command
+          ->add_option("--chunk-plan", args->chunk_plan,
+                       "Plan of the chunk kernel (default: the first fla-chunk preset that fits the problem, else fp32)")
+          ->type_name("PLAN"));
+  command
+      ->add_option("--wanted", args->wanted,
+                   "Number of adequate choices to find for each kind: state cache, chunk, decay (default 3)")
       ->type_name("N")
       ->check(integer_within(1, 1000));
   command
       ->add_option(
           "-o,--output", args->output,
-          "Folder to write plans to: one for each adequate choice and, for each kind, one for the cheaper choice that was "
-          "refused")
+          "Folder for plan files: one for each adequate choice and, for each kind, one for the nearest cheaper choice that is "
+          "not adequate")
       ->type_name("DIR")
       ->check(not_empty());
   return [args, accuracy, &common] {

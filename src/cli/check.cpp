@@ -32,7 +32,8 @@ std::string markdown(const check_report& report, const check_identity& identity)
 
 int run_suite_of(const check_arguments& args, const common_options& common) {
   if (!args.witness.empty())
-    throw format_error("check: --witness belongs to one result: deltaproof check PROBLEM RESULT --witness DIR");
+    throw format_error(
+        "check: --witness works only with one result, not with a suite: deltaproof check PROBLEM RESULT --witness DIR");
   if (!args.limits.empty() || !args.reason.empty() || !args.plan.empty() || args.no_plan || args.judge.accuracy) {
     throw format_error("check: " + args.problem +
                        " is a suite, which takes no --plan, --no-plan, --accuracy, --max-error or --because; write plan, no_plan "
@@ -50,14 +51,17 @@ int run_suite_of(const check_arguments& args, const common_options& common) {
 int run(const check_arguments& args, const common_options& common) {
   if (args.result.empty() && args.problem.ends_with(".toml")) return run_suite_of(args, common);
   if (args.result.empty())
-    throw format_error("check: " + args.problem + " without RESULT; give the kernel's result file, or one suite ending in .toml");
+    throw format_error("check: " + args.problem +
+                       ": RESULT is missing; give PROBLEM RESULT, or one suite, a file ending in .toml");
   if (!args.baseline.empty() || args.skip_missing)
-    throw format_error("check: --baseline and --skip-missing belong to a suite: deltaproof check SUITE.toml");
+    throw format_error(
+        "check: --baseline and --skip-missing work only with a suite (deltaproof check SUITE.toml); leave them out");
   if (!args.limits.empty() && args.reason.empty()) {
     throw format_error("check: --max-error needs --because TEXT: which theorem, measurement or agreement the limit comes from");
   }
   if (args.limits.empty() && !args.reason.empty())
-    throw format_error("check: --because without --max-error; there is no limit to give a reason for");
+    throw format_error(
+        "check: --because gives the reason for --max-error, and there is no --max-error; add it, or leave --because out");
   if (!args.plan.empty() && args.no_plan) throw format_error("check: --plan and --no-plan together; give one of them");
   if (!args.witness.empty()) {
     run_files files = common.files;
@@ -113,7 +117,8 @@ verb add_check(CLI::App* command, common_options& common) {
   files.reads(command
                   ->add_option("PROBLEM", args->problem,
                                "The inputs of the kernel (deltaproof.problem/1). Without RESULT: a suite, a file ending in .toml "
-                               "whose [[case]] tables have the keys problem, result, plan, expect, accuracy, name and no_plan")
+                               "whose [[case]] tables have the keys problem and result, and may have plan, expect, accuracy, "
+                               "name and no_plan")
                   ->required()
                   ->type_name("FILE"));
   files.reads(command->add_option("RESULT", args->result, "The outputs of the kernel (deltaproof.result/1)")->type_name("FILE"));
@@ -124,22 +129,28 @@ verb add_check(CLI::App* command, common_options& common) {
                        metric_list() + "; repeatable")
       ->type_name("LIMIT")
       ->allow_extra_args(false);
-  command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");
+  command
+      ->add_option("--because", args->reason,
+                   "Reason for the limits: the theorem, measurement or agreement that they come from; required with --max-error")
+      ->type_name("TEXT");
   command->add_flag("--no-plan", args->no_plan, "Use no precision plan: measure errors, and judge only by --max-error");
   files.reads_plan(
       command
           ->add_option("--plan", args->plan,
-                       "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")
+                       "The precision plan that the kernel promises: a preset (deltaproof list plans) or a file ending in .toml "
+                       "(default: the preset that lists the result's kernel)")
           ->type_name("PLAN"));
   add_judging_options(*command, args->judge);
   command
-      ->add_option("--witness", args->witness,
-                   "If refuted: write the smallest part that is still refuted to this new folder, for deltaproof replay")
+      ->add_option(
+          "--witness", args->witness,
+          "If refuted: write a witness, the smallest part of the result that is still refuted, to this new folder (see replay)")
       ->type_name("DIR")
       ->check(not_empty());
   files.reads(command
                   ->add_option("--baseline", args->baseline,
-                               "With a suite: the --json of an earlier run; reports what changed, without effect on the verdict")
+                               "With a suite: the file that --json wrote in an earlier run. The output then lists what changed; "
+                               "the verdict stays the same")
                   ->type_name("FILE"));
   command->add_flag("--skip-missing", args->skip_missing, "With a suite: skip and count cases whose result file does not exist");
   return [args, &common] { return run(*args, common); };

@@ -84,13 +84,9 @@ std::string bash_script(const CLI::App& app) {
 
 verb add_completion(CLI::App* command, common_options& common) {
   const auto shell = std::make_shared<std::string>();
-  command
-      ->add_option("SHELL", *shell, "Must be bash. In zsh, the same script works after: autoload -U bashcompinit && bashcompinit")
-      ->required();
+  command->add_option("SHELL", *shell, "Must be bash; zsh cannot run the script, which uses mapfile")->required();
   return [shell, command, &common] {
-    if (*shell != "bash")
-      throw format_error("completion: there is no script for '" + *shell +
-                         "'; give bash, whose script zsh reads too (after bashcompinit)");
+    if (*shell != "bash") throw format_error("completion: there is no script for '" + *shell + "'; give bash");
     say(common, bash_script(*command->get_parent()), true);
     return 0;
   };

@@ -124,7 +124,8 @@ verb add_emulate(CLI::App* command, common_options& common) {
       ->type_name("PATH")
       ->check(not_empty());
   command
-      ->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64 if the plan covers it, else the plan's first")
+      ->add_option("--chunk", args->chunk,
+                   "Chunk length in rows of k; default: 64 if the plan covers it, else the first length that the plan lists")
       ->type_name("C")
       ->check(integer_within(1, 1 << 20));
   command
@@ -135,9 +136,9 @@ verb add_emulate(CLI::App* command, common_options& common) {
   command
       ->add_option(
           "--noise", args->noise,
-          "0 (default): exactly the plan's arithmetic. Above 0: what another build of the same kernel may compute, where each "
-          "sum starts at a random term, drawn with --seed. Above 1: each sum is also off by up to this many ulps "
-          "of fp32 (of fp64 if the plan has sums in fp64)")
+          "0 (default): exactly the plan's arithmetic. Above 0: the arithmetic of another build of the same kernel, with each "
+          "sum started at a random term (drawn with --seed). Above 1: in addition, each finished sum is off by up to this many "
+          "ulps of fp32 (of fp64 if the plan has sums in fp64)")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
   command->add_flag("--gradients", args->gradients,

@@ -94,17 +94,19 @@ verb add_gen(CLI::App* command, common_options& common) {
       command->add_option("-o,--output", args->output, "The problem file to write (deltaproof.problem/1)")->type_name("FILE"));
   command
       ->add_option("--all", args->all,
-                   "Instead of -o: a folder of problems, one for each regime, op and dtype (bf16, fp16, fp32), and the suite "
-                   "that judges their results; --regime, --op and --dtype narrow it")
+                   "Instead of -o: the folder to write, with one problem for each regime, op and dtype (bf16, fp16, fp32) and "
+                   "the suite that judges their results; --regime, --op and --dtype select some of them")
       ->type_name("DIR")
       ->check(not_empty());
   command
       ->add_option("--for", args->invariant,
-                   "Write to the folder --dir the problems of every call that this invariant compares (deltaproof invariant "
-                   "--help lists the invariants), and a manifest that record_set and deltaproof invariant KIND DIR read")
+                   "Write the problems of all calls that this invariant compares, and manifest.json, to the folder --dir, which "
+                   "record_set and deltaproof invariant KIND DIR read (deltaproof invariant --help lists the invariants)")
       ->type_name("INVARIANT")
       ->check(not_empty());
-  command->add_option("--dir", args->folder, "With --for: the folder to write; it must be new, empty or written by gen")
+  command
+      ->add_option("--dir", args->folder,
+                   "With --for: the folder to write; it must be new, empty, or unchanged since gen wrote it")
       ->type_name("DIR")
       ->check(not_empty());
   command
@@ -113,7 +115,8 @@ verb add_gen(CLI::App* command, common_options& common) {
                    "3 for each)")
       ->type_name("N")
       ->check(whole_number());
-  command->add_option("--drafted", args->drafted, "With --for rollback: tokens that are drafted and not accepted (default 5)")
+  command
+      ->add_option("--drafted", args->drafted, "With --for rollback: number of drafted tokens that are not accepted (default 5)")
       ->type_name("N")
       ->check(whole_number());
   command->add_option("--regime", args->regime, "Kind of inputs (deltaproof list regimes)")->type_name("REGIME");
@@ -135,7 +138,7 @@ verb add_gen(CLI::App* command, common_options& common) {
                    "Parameters of --regime law (deltaproof list law-parameters), for example cosine=0.9,flip=0.5")
       ->type_name("LAW");
   command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences, for example 0,5,16")->type_name("LIST");
-  command->add_option("--B", args->batch, "Batches")->type_name("N")->check(whole_number());
+  command->add_option("--B", args->batch, "Batch size")->type_name("N")->check(whole_number());
   command->add_option("--T", args->tokens, "Tokens")->type_name("N")->check(whole_number());
   command->add_option("--K", args->key_dim, "Key dimension")->type_name("N")->check(whole_number());
   command->add_option("--V", args->value_dim, "Value dimension")->type_name("N")->check(whole_number());

@@ -24,11 +24,12 @@ In Python, where the kernel runs (recorder.py alone is enough):
     def kernel(problem, call): ...         # returns dict(o=..., final_state=..., kernel=..., path=...)
     if __name__ == "__main__":             # repeat makes each call in a process of its own
         record_set(FOLDER, kernel)
-By hand: manifest.json lists the calls in their order. Run each on its `problem` and save its `result` (docs/exchange-format.md).
-Where `tokens` of a call names a file, the file `problem` does not exist yet. Read the tensors of `tokens`. Add as initial_state
-what your server restores after the first `kept` tokens of each sequence of the call `after` (both are keys of `state`).
-Save all of them as `problem`.
-Where a call states path, chunk_size or flush_every, run your kernel with that.
+By hand: manifest.json lists the calls in their order. For each call, read the file that its key `problem` names, run your kernel
+on it, and save the outputs in the file that its key `result` names (docs/exchange-format.md).
+If the key `tokens` is not null, the file `problem` does not exist yet. Make it before you run the call: take the tensors of the
+file that `tokens` names, and add a tensor initial_state. `state` says which state that is: the one that your server restores
+from the call `after`, with the first `kept[s]` tokens of each sequence s of that call processed.
+If path, chunk_size or flush_every is not null, run your kernel with that value.
 When every result is in this folder, judge it:
 
 deltaproof invariant )" +

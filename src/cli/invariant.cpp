@@ -100,7 +100,8 @@ int run(const invariant_arguments& args, const common_options& common) {
   if (args.drop_below && kind != invariant_kind::cp)
     throw format_error("invariant " + args.kind + ": --drop-below has no effect here: only cp folds ranks; leave it out");
   if (args.drop_below && !(*args.drop_below > 0 && *args.drop_below <= 1))
-    throw format_error("invariant cp: --drop-below must be a factor above 0 and at most 1");
+    throw format_error("invariant cp: --drop-below " + detail::shortest(*args.drop_below) +
+                       " is out of range; give a factor above 0 and at most 1");
   if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
   if (kind == invariant_kind::gradients && (!args.plans.empty() || args.no_plan))
     throw format_error("invariant gradients: it uses no plan; leave out --plan and --no-plan");
@@ -110,7 +111,8 @@ int run(const invariant_arguments& args, const common_options& common) {
   if (is_set && (!args.parts.empty() || !args.directory.empty()))
     throw format_error("invariant: a folder of gen --for names its parts itself; leave out --part and --parts-dir");
   if (!is_set && args.whole.size() != 2)
-    throw format_error("invariant " + args.kind + ": give PROBLEM RESULT of the whole once, or a folder that gen --for made");
+    throw format_error("invariant " + args.kind +
+                       ": give --whole PROBLEM RESULT, two files, or --whole DIR, a folder that gen --for made");
   const std::vector<std::string> files = args.directory.empty() ? args.parts : pairs_in(args.directory);
   if (files.empty() && !is_set && kind != invariant_kind::gradients)
     throw format_error("invariant " + args.kind + ": no part; give each with --part PROBLEM RESULT, or all with --parts-dir DIR");
@@ -176,34 +178,38 @@ verb add_invariant(CLI::App* command, common_options& common) {
           "kernel satisfy")
       ->required();
   run_files& files = common.files;
-  files.reads(command->add_option("FILES,--whole", args->whole, "PROBLEM RESULT of the whole, or a folder that gen --for made")
+  files.reads(command
+                  ->add_option("FILES,--whole", args->whole,
+                               "PROBLEM and RESULT of the whole, the run that the parts are compared with (gradients: the only "
+                               "run), or a folder that gen --for made")
                   ->required()
                   ->expected(1, 2)
                   ->type_name("FILE"));
   files.reads(command
                   ->add_option("--part", args->parts,
-                               "PROBLEM RESULT of a part; repeat it for each part, in the order of time (varlen: of the "
-                               "sequences)")
+                               "PROBLEM and RESULT of one part; give --part once for each part, in the order of their tokens "
+                               "(varlen: in the order of the sequences)")
                   ->type_size(2)
                   ->expected(1, 1 << 20)
                   ->type_name("FILE"));
-  files.reads(command
-                  ->add_option("--parts-dir", args->directory,
-                               "Folder of the parts: NAME.problem.safetensors and NAME.result.safetensors for each, in the "
-                               "order of the names")
-                  ->type_name("DIR"));
+  files.reads(
+      command
+          ->add_option("--parts-dir", args->directory,
+                       "Folder with NAME.problem.safetensors and NAME.result.safetensors of each part; the parts are taken in "
+                       "the order of their names")
+          ->type_name("DIR"));
   files.reads_plan(
       command
           ->add_option("--plan", args->plans,
-                       "The plan every result promises: a preset or a .toml file; repeatable where results take different paths "
-                       "(default: the presets that list their kernels)")
+                       "The plan that the kernel promises: a preset or a .toml file; give one for each path (chunk, recurrent) "
+                       "that the results come from (default: the presets that list the kernels of the results)")
           ->type_name("PLAN")
           ->allow_extra_args(false));
   command->add_flag("--no-plan", args->no_plan, "Use no precision plan: compare errors and bits only");
   command
       ->add_option("--drop-below", args->drop_below,
-                   "cp: the kernel's fold leaves out the state that a rank starts from if that rank's gates multiply it by less "
-                   "than this (default: nothing is left out; a drop_below that a result states takes precedence)")
+                   "cp: a fold leaves out the state that a rank starts from if the gates of this rank, all multiplied, are below "
+                   "FACTOR (default: nothing is left out; drop_below in the metadata of a result takes precedence)")
       ->type_name("FACTOR");
   add_judging_options(*command, args->judge);
   return [args, &common] { return run(*args, common); };

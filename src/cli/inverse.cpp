@@ -193,7 +193,7 @@ verb add_inverse(CLI::App* command, common_options& common) {
       ->required()
       ->type_name("INVERSE");
   const auto not_empty = [](const std::string& text) {
-    return std::string(text.empty() ? "name a format, or leave it out" : "");
+    return std::string(text.empty() ? "is empty; name a format, or leave the option out" : "");
   };
   command->add_option("--format", args->format_name, "Format of the operands: fp64, fp32, tf32, fp16 or bf16")
       ->required()
@@ -204,7 +204,9 @@ verb add_inverse(CLI::App* command, common_options& common) {
   command->add_option("--store", args->store, "Format that the inverse is stored in (default: that of the operands)")
       ->check(not_empty)
       ->type_name("FORMAT");
-  command->add_option("--merge-format", args->merge, "Format of the operands of merges (default: that of the operands)")
+  command
+      ->add_option("--merge-format", args->merge,
+                   "Format of the operands in the products that merge diagonal blocks (default: that of --format)")
       ->check(not_empty)
       ->type_name("FORMAT");
   command->add_option("--chunk", args->chunk, "Rows of L (default 64)")->type_name("C");
@@ -212,7 +214,7 @@ verb add_inverse(CLI::App* command, common_options& common) {
   command->add_option("--samples", args->samples, "Draws (default 16)")->type_name("N");
   command->add_flag(
       "--worst-case", args->worst_case,
-      "Judge the intermediates by the bound that is proved from |L| of the drawn keys, not by their predicted size");
+      "Judge the intermediates by their bound, proved from |L| of the drawn keys, in place of their predicted size");
   return [args, &common] { return run(*args, common); };
 }
 

@@ -19,8 +19,8 @@ void add_judging_options(CLI::App& command, judging& judge, const std::string& w
   command
       .add_option("--accuracy", judge.accuracy,
                   with +
-                      "Largest relative error the plan itself may have in any range of tokens (default: 8 times that of its "
-                      "formats alone, in o and final_state)")
+                      "Largest relative error that the plan itself may have in final_state and in any range of tokens of o or a "
+                      "gradient (default: 8 times the error of its formats alone)")
       ->type_name("E")
       ->check(positive_number());
   command.add_flag_callback(

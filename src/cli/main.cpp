@@ -152,7 +152,8 @@ void complain(const std::string& what) {
 
 int run(int argc, char** argv) {
   require_sound_environment();
-  CLI::App app{"deltaproof: the referee for delta-rule linear attention kernels", "deltaproof"};
+  CLI::App app{"deltaproof: judges whether kernels of delta-rule linear attention conform to their precision plans",
+               "deltaproof"};
   app.set_version_flag("--version", version);
   app.require_subcommand(1);
   app.footer(

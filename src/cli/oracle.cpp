@@ -48,7 +48,7 @@ golden_request request_of(const oracle_arguments& args, const common_options& co
 std::string words_for(const oracle_arguments& args) {
   if (args.bits == 0) return "correctly rounded to " + args.round;
   return "to " + std::to_string(args.bits) + " bits, as sums of fp64 numbers (" + std::to_string(parts_of(args.bits)) +
-         " in each sum, each the correctly rounded remainder after those before it)";
+         " in each sum; each is what the numbers before it leave of the exact value, correctly rounded)";
 }
 
 /// Why elements stayed open: the precision that was allowed, the bits that were asked for, or where they lie.
@@ -68,8 +68,8 @@ std::string open_text(const golden& answer, const oracle_arguments& args) {
   std::string text = std::to_string(answer.o.undecided) + " outputs and " + std::to_string(answer.final_state.undecided) +
                      " state entries could not be rounded with certainty " + open_because(args) + "; ";
   text += args.bits == 0 ? "they are NaN in the file, whose metadata lists them\n"
-                         : "in the file, the first uncertain part of each such element is NaN, and so are all parts after it; "
-                           "the metadata lists these elements; a smaller --bits leaves fewer undecided\n";
+                         : "in the sum of each such element, the first number that is not decided is NaN, and so are all numbers "
+                           "after it; the metadata lists these elements; a smaller --bits leaves fewer of them undecided\n";
   return text;
 }
 
@@ -121,7 +121,7 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
                  : "") +
             "\n";
   }
-  text += "groups of heads that share q and k, by tier: " + counts_text(answer.tiers) + "\n";
+  text += "number of groups of heads that share q and k, by the tier that answered them: " + counts_text(answer.tiers) + "\n";
   for (const auto& note : notes) text += "note: " + note + "\n";
   publish(common, {"oracle", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
   return undecided > 0 ? 3 : 0;
@@ -226,15 +226,18 @@ verb add_oracle(CLI::App* command, common_options& common) {
       ->check(CLI::IsMember({"bf16", "fp16", "fp32", "fp64"}))
       ->type_name("FORMAT")
       ->capture_default_str();
-  command->add_option("--bits", args->bits, "Bits of every element, stored as a sum of fp64 tensors (53 to 1024)")
+  command
+      ->add_option("--bits", args->bits,
+                   "Precision of every element, in bits (53 to 1024); each element is stored as a sum of fp64 numbers")
       ->check(integer_within(53, 1024))
       ->type_name("N");
   command->add_flag(
       "--gradients", args->gradients,
       "Write dq, dk, dv, dbeta, dg and dinitial_state for the problem's do and dfinal_state, instead of o and final_state");
   command
-      ->add_option("--max-bits", args->max_bits,
-                   "Highest working precision, in bits; exact dyadic arithmetic is tried whatever this says")
+      ->add_option(
+          "--max-bits", args->max_bits,
+          "Highest working precision, in bits (at 1024, MPFR may use up to 16384); exact dyadic arithmetic is tried at any value")
       ->check(integer_within(53, 1024))
       ->type_name("N")
       ->capture_default_str();

@@ -191,9 +191,10 @@ std::string ledger_html(const std::vector<ledger_row>& ledger) {
                                                   "artefact", "conditional", "holds",         "not_testable"};
   std::map<std::string, std::vector<const ledger_row*>, std::less<>> by_verdict;
   for (const ledger_row& row : ledger) by_verdict[row.verdict].push_back(&row);
-  std::string out = "<section id=\"ledger\"><h2>The claims on trial</h2>\n<p>" + std::to_string(ledger.size()) +
-                    " claims of the documents that <a href=\"claims.md\">claims.md</a> lists. Each claim is restated, and has a "
-                    "verdict and evidence that a test evaluates again.</p>\n<ul class=\"tally\">";
+  std::string out =
+      "<section id=\"ledger\"><h2>The claims on trial</h2>\n<p>" + std::to_string(ledger.size()) +
+      " claims, taken from the documents that <a href=\"claims.md\">claims.md</a> lists. Each claim is restated, and "
+      "has a verdict and evidence that a test evaluates again.</p>\n<ul class=\"tally\">";
   for (const std::string_view v : order) {
     const auto found = by_verdict.find(v);
     if (found != by_verdict.end())
@@ -231,8 +232,9 @@ std::string page_of(const std::filesystem::path& folder, const named_files& fres
       "content=\"width=device-width,initial-scale=1\"><title>deltaproof: stability report</title><style>" +
       std::string(style) +
       "</style></head><body>\n<header><h1>deltaproof: stability report</h1>\n<p class=\"soft\">Delta-rule linear attention in "
-      "finite precision: what holds, what does not, and how each sentence was found. Every number says its kind "
-      "(proved, exhaustive, certified, sampled, worst found, measured); every finding names the command that makes it "
+      "finite precision: what holds, what does not, and how each sentence was found. Each finding states the kind of its "
+      "evidence "
+      "(proved, exhaustive, certified, sampled, worst found, measured) and the command that makes it "
       "again.</p></header>\n" +
       headlines_html(ledger) + "<ul class=\"answers\">\n";
   for (const report& r : reports) {

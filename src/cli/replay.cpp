@@ -86,7 +86,7 @@ int run_shrink(const std::string& folder, const common_options& common) {
 
 verb add_replay(CLI::App* command, common_options& common) {
   const auto where = std::make_shared<std::string>();
-  common.files.reads(command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")
+  common.files.reads(command->add_option("WHERE", *where, "A witness folder, or the file that check --json wrote for one result")
                          ->required()
                          ->type_name("FILE"));
   return [where, &common] { return run_replay(*where, common); };

@@ -98,7 +98,7 @@ int run(const study_arguments& args, const common_options& common) {
       continue;
     }
     if (args.resume && is_made(*s, args.output, options)) {
-      text += std::string(s->name) + ": already there\n";
+      text += std::string(s->name) + ": skipped, its report is already in " + args.output + "\n";
       continue;
     }
     report r;
@@ -144,8 +144,9 @@ std::string long_studies() {
 }
 
 void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args) {
-  auto* full =
-      command->add_flag("--full", args->full, "Everything, in full sizes: minutes for most studies, most of an hour for report");
+  auto* full = command->add_flag(
+      "--full", args->full,
+      "Full sizes; report then runs every study, also the long ones: minutes for most studies, most of an hour for report");
   command->add_flag("--quick", args->quick, "Smaller sizes: seconds to a minute for each study (the default)")->excludes(full);
 }
 
@@ -163,16 +164,18 @@ verb add_report(CLI::App* command, common_options& common) {
   command->footer("Studies that take part only with --full: " + long_studies() + ".");
   const auto args = std::make_shared<study_arguments>();
   const auto own = std::make_shared<problem_report_arguments>();
-  common.files.reads(
-      command->add_option("PROBLEM", own->problem, "Instead of the studies: a page on this problem (deltaproof.problem/1)")
-          ->type_name("FILE"));
+  common.files.reads(command
+                         ->add_option("PROBLEM", own->problem,
+                                      "A problem file (deltaproof.problem/1): write a page on it instead of running the studies")
+                         ->type_name("FILE"));
   common.files.reads(
       command->add_option("RESULT", own->results, "The kernel's results (deltaproof.result/1), any number")->type_name("FILE"));
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")
       ->required()
       ->type_name("DIR")
       ->check(not_empty());
-  command->add_flag("--resume", args->resume, "Leave out studies whose whole report this build has already written to DIR");
+  command->add_flag("--resume", args->resume,
+                    "Skip studies whose complete report this build has already written to DIR, with the same seed and mode");
   add_problem_report_options(*command, *own, common);
   add_shared(command, args);
   return [args, own, &common] {

@@ -151,7 +151,7 @@ std::string text_of(const sweep_outcome& o, const campaign& c, const std::string
   const auto add = [&out](std::uint64_t n, const char* what) {
     if (n > 0) out += ", " + std::to_string(n) + " " + what;
   };
-  add(o.damaged, "with a damaged result file (run again unless lost or left to run)");
+  add(o.damaged, "with a damaged result file (each was run again, or is counted as lost or left to run)");
   add(o.failed, "that could not be judged");
   add(o.lost.size(), "lost");
   add(o.left, "left to run (the same command runs them)");
@@ -186,7 +186,8 @@ int run(const sweep_arguments& args, const common_options& common) {
                        args.folder + "; run python -m deltaproof.sweep " + args.campaign + " -o " + args.folder);
   sweep_options options;
   if (!args.tasks.empty()) {
-    if (!args.shard.empty() || args.shards) throw format_error("sweep: --tasks and --shard together; give one of them");
+    if (!args.shard.empty() || args.shards)
+      throw format_error("sweep: --tasks cannot be given with --shard or --shards; give the tasks, or the part");
     options.only = indices_in(args.tasks, c.count());
   } else {
     options.shard = shard_for(args);
@@ -241,9 +242,14 @@ verb add_sweep(CLI::App* command, common_options& common) {
       ->type_name("LIST")
       ->check(not_empty());
   command->add_flag("--list", args->list, "Print the tasks, and which are done, and run none");
-  command->add_flag("--propose", args->propose, "Keep the points of a search that stdin names, and say what they are now")
+  command
+      ->add_flag("--propose", args->propose,
+                 "Read the points that a search proposes from stdin, keep them in DIR, and print the state and score of each")
       ->group("");
-  command->add_flag("--worker", args->worker, "Run the tasks that stdin names: what a sweep starts for itself")->group("");
+  command
+      ->add_flag("--worker", args->worker,
+                 "Run the tasks that stdin names; sweep starts its own child processes with this option")
+      ->group("");
   return [args, &common] { return run(*args, common); };
 }
 

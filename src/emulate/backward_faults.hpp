@@ -51,8 +51,9 @@ template <class F>
 }
 
 inline constexpr condition one_gate_a_head{"one gate per head", [](const problem& p) { return !p.gate_per_channel(); }};
-inline constexpr condition with_do{"do", [](const problem& p) { return p.d_o.has_value(); }};
-inline constexpr condition with_dfinal_state{"dfinal_state", [](const problem& p) { return p.d_final_state.has_value(); }};
+inline constexpr condition with_do{"the tensor do", [](const problem& p) { return p.d_o.has_value(); }};
+inline constexpr condition with_dfinal_state{"the tensor dfinal_state",
+                                             [](const problem& p) { return p.d_final_state.has_value(); }};
 inline constexpr condition scaled_do = with_do & scaled;
 inline constexpr condition gated_do = with_do & gated;
 inline constexpr condition several_heads_with_do = with_do & several_heads;

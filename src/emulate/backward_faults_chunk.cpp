@@ -189,8 +189,9 @@ fault_table gate_gradient_faults() {
        backward_arithmetic([](backward_variant& b, const head_input&) { b.state_sum = e4m3; })},
       {"dg-diagonal-in-blocks",
        "dg_local",
-       "in a diagonal block e^{G_i - G_j} is formed in tf32 as e^{G_i - M} e^{M - G_j}, M = G of the block's middle row; in dg "
-       "the terms i = j then cancel only in part",
+       "in a diagonal block e^{G_i - G_j} is split into e^{G_i - M} and e^{M - G_j}, with M = G of the block's middle row, and "
+       "operands of products inside a chunk are truncated to tf32; the terms i = j, which should cancel in dg, then cancel only "
+       "in part",
        paths::chunk,
        gated_by_channel,
        backward_arithmetic([](backward_variant& b, const head_input&) {
@@ -209,8 +210,9 @@ fault_table gate_gradient_faults() {
       {"w-gate-term-missing", "dg_local", "dg lacks the part from w", paths::chunk, gated,
        before_step(backward_step::gate, [](auto& s) { zero_all(s.now.dk_transform); })},
       {"dg-last-beyond-the-tail", "dg_local",
-       "in a partial last chunk, the part of dg at the chunk's end is written to row C - 1, which does not exist", paths::chunk,
-       gated,
+       "in a partial last chunk, what the decay to the chunk's end adds to dg is written to row C - 1, not to the last row: it "
+       "is lost",
+       paths::chunk, gated,
        after_step(backward_step::gate,
                   [](auto& s) {
                     auto& c = s.now;

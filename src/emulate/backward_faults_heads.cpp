@@ -9,7 +9,7 @@ namespace deltaproof::emulation_detail {
 
 namespace {
 
-constexpr condition tails{"a token", [](const problem& p) { return p.tokens() > 0; }};
+constexpr condition tails{"at least one token", [](const problem& p) { return p.tokens() > 0; }};
 
 }  // namespace
 

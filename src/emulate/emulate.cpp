@@ -444,14 +444,14 @@ head_output error_of_wide_run(const head_input& in, const head_output& run) {
 
 result emulate(const problem& p, const plan_variant& variant, const emulation_options& options, unsigned threads) {
   if (!(options.noise_ulps >= 0 && options.noise_ulps <= 0x1p20))
-    throw format_error("emulate: a noise of " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
+    throw format_error("emulate: the noise is " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
   if (options.planted != nullptr && options.planted->pass == pass_kind::backward) {
     throw format_error("emulate: the fault " + std::string(options.planted->name) +
                        " is a fault of the backward pass and does not change the forward pass; take a fault of the forward pass, "
                        "or call emulate_gradients");
   }
   if (variant.path == path_kind::chunk && variant.chunk == 0)
-    throw format_error("emulate: chunks of 0 rows; use at least 1 row of k");
+    throw format_error("emulate: the chunk length is 0; use at least 1 row of k");
   refuse_poles(p);
   const auto sequences = p.sequences();
   const std::size_t HV = p.value_heads();

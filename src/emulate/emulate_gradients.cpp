@@ -89,9 +89,9 @@ group_gradients run_group(std::span<const gradient_head> group, const plan_varia
 void require_question(const plan_variant& variant, const emulation_options& options) {
   require_backward(variant);
   if (!(options.noise_ulps >= 0 && options.noise_ulps <= 0x1p20))
-    throw format_error("emulate: a noise of " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
+    throw format_error("emulate: the noise is " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
   if (variant.path == path_kind::chunk && variant.chunk == 0)
-    throw format_error("emulate: chunks of 0 rows; use at least 1 row of k");
+    throw format_error("emulate: the chunk length is 0; use at least 1 row of k");
 }
 
 }  // namespace

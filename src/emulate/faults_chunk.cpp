@@ -173,7 +173,8 @@ fault_table overlaps() {
                               narrow_all(s.now.A, {s.plan.A.store, false});
                             })})},
       {"A-block-of-wrong-keys", "A",
-       "one block of A (third quarter of its rows, first quarter of its columns) is formed with the keys of the second quarter",
+       "one block of A, in the third quarter of the rows and the first quarter of the columns, is formed with the keys of the "
+       "second quarter, not of the first",
        paths::chunk, hooks(always, {after(step_kind::A, [](auto& s) { take_wrong_keys(s); })})},
       {"A-scaled", "A", "A is multiplied by the scale, which belongs to q k^T", paths::chunk,
        hooks(scaled, {after(step_kind::A,
@@ -195,7 +196,7 @@ fault_table inverses() {
       {"inverse-misses-last-squaring", "Ai", "the sum of powers of -A has C/2 terms, not C: the last doubling is missing",
        paths::chunk,
        hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, std::max<std::size_t>(1, s.now.full_rows / 2)); })})},
-      {"inverse-diagonal-blocks-only", "Ai", "the inverse is left at its diagonal blocks: the blocks below them are 0",
+      {"inverse-diagonal-blocks-only", "Ai", "only the diagonal blocks of the inverse are computed: the blocks below them are 0",
        paths::chunk, hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::no_merges); })})},
       {"inverse-merge-one-term", "Ai",
        "a merge of inverse blocks, Ai_ij = -Ai_ii sum_m A_im Ai_mj, takes only the first term of the sum: blocks two or more "

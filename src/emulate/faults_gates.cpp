@@ -18,8 +18,9 @@ double decay_before(const site<Real>& s, std::size_t end, std::size_t channel) {
   return sum * std::numbers::log2e;
 }
 
-constexpr condition wide_gate =
-    gated & condition{"gates wider than bf16", [](const problem& p) { return p.g->element_format().precision > bf16.precision; }};
+constexpr condition wide_gate = gated & condition{"gates in a format more precise than bf16", [](const problem& p) {
+                                                    return p.g->element_format().precision > bf16.precision;
+                                                  }};
 
 /// Columns move one to the left, the first becomes the last.
 template <class Real>
@@ -187,7 +188,8 @@ fault_table gates_in_products() {
                             })})},
       {"gate-missing-in-Aqk", "Aqk", "Aqk is formed without the decay e^{G_i - G_j}", paths::chunk,
        hooks(gated, {before(step_kind::Aqk, [](auto& s) { zero_all(s.now.span_G); })})},
-      {"gate-in-masked-lanes", "o", "masked entries of Aqk are 0 times e^{G_i - G_j}, NaN where that is infinite", paths::chunk,
+      {"gate-in-masked-lanes", "o",
+       "masked entries of Aqk are multiplied by 0, not set to 0: they are NaN where e^{G_i - G_j} is infinite", paths::chunk,
        hooks(gated, {before(step_kind::output,
                             []<class Real>(site<Real>& s) {
                               auto& c = s.now;

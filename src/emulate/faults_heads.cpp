@@ -97,8 +97,8 @@ fault_table head_faults() {
                if (const auto from = sequence_before(p, s)) in.state = emulate_head(take_head(p, *from, head), plan).final_state;
              })},
       {"chunks-not-restarted", "h",
-       "chunks are counted from the start of the pack, not of each sequence: the first chunk of a sequence holds tokens of the "
-       "sequence before it",
+       "chunks are counted from the start of the packed tensor, not from the start of each sequence: the first chunk of a "
+       "sequence also holds the last tokens of the sequence before it",
        paths::chunk,
        reads(packed,
              [](const problem& p, std::size_t s, std::size_t head, const plan_variant& plan, head_input& in) {
@@ -113,7 +113,9 @@ fault_table head_faults() {
                ahead.state = in.state;
                in.state = emulate_head(ahead, plan).final_state;
              })},
-      {"cu-seqlens-off-by-one", "inputs", "each packed sequence but the first is read from one token too early", paths::both,
+      {"cu-seqlens-off-by-one", "inputs",
+       "each packed sequence but the first is read one token too early: it begins with the last token of the sequence before it",
+       paths::both,
        reads(packed,
              [](const problem& p, std::size_t s, std::size_t head, const plan_variant&, head_input& in) {
                const auto from = sequence_before(p, s);
@@ -126,7 +128,8 @@ fault_table head_faults() {
                std::copy_backward(in.beta.begin(), in.beta.end() - static_cast<std::ptrdiff_t>(ahead.beta.size()), in.beta.end());
                std::copy(ahead.beta.begin(), ahead.beta.end(), in.beta.begin());
              })},
-      {"single-token-state-lost", "final_state", "the final state of a sequence of one token is not written", paths::both,
+      {"single-token-state-lost", "final_state",
+       "the final state of a sequence of one token is not updated: it stays the initial state", paths::both,
        hooks(single_token, {after(step_kind::finish,
                                   []<class Real>(site<Real>& s) {
                                     if (s.in.tokens() == 1) s.now.state = as<Real>(s.in.state);

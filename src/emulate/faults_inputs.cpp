@@ -60,7 +60,7 @@ constexpr condition activation_asked{"an activation of beta",
 constexpr condition two_sigmoid_asked{"beta_activation two_sigmoid",
                                       [](const problem& p) { return p.beta_activation == activation_kind::two_sigmoid; }};
 constexpr condition other_rule_normalised = other_rule & normalised;
-constexpr condition beta_wider_than_bf16{"steps wider than bf16", [](const problem& p) {
+constexpr condition beta_wider_than_bf16{"effective steps in a format more precise than bf16", [](const problem& p) {
                                            return p.beta.element_format().precision > bf16.precision ||
                                                   p.beta_activation != activation_kind::none || p.rule != rule_kind::euler;
                                          }};
@@ -126,7 +126,7 @@ fault_table norms() {
                                 })})},
       {"l2norm-unasked", "inputs", "q and k are normalised though the problem does not ask for it", paths::both,
        hooks(unnormalised, {after(step_kind::load, [](auto& s) { normalise_unasked(s); })})},
-      {"l2norm-in-x", "inputs", "the sum of squares and its root are rounded to the format of q and k at each operation",
+      {"l2norm-in-x", "inputs", "in the l2norm, the squares, each partial sum and the root are rounded to the format of q and k",
        paths::both, hooks(normalised, {after(step_kind::load, [](auto& s) { normalise_in_x(s); })})},
       {"l2norm-epsilon-1e-5", "inputs", "q and k are divided by sqrt(sum x^2 + 1e-5)", paths::both,
        arithmetic(normalised, [](plan_variant& v, const head_input&) { v.l2norm_epsilon = 1e-5; })},
@@ -135,7 +135,8 @@ fault_table norms() {
 
 fault_table steps() {
   return {
-      {"beta-shifted-by-one-row", "inputs", "each row of k uses beta of the next row, the last its own", paths::both,
+      {"beta-shifted-by-one-row", "inputs", "each row of k uses the effective step of the next row; the last row uses its own",
+       paths::both,
        hooks(always, {after(step_kind::load,
                             [](auto& s) {
                               if (s.all.step.size() > 1) std::copy(s.all.step.begin() + 1, s.all.step.end(), s.all.step.begin());
@@ -168,7 +169,7 @@ fault_table steps() {
                                   if (s.in.rule != rule_kind::euler)
                                     set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); }, false);
                                 })})},
-      {"rule-gain-of-raw-key", "inputs", "phi is taken of beta |k|^2 with k before its normalisation", paths::both,
+      {"rule-gain-of-raw-key", "inputs", "phi(beta |k|^2) is computed from k before its normalisation", paths::both,
        hooks(other_rule_normalised, {after(step_kind::load,
                                            []<class Real>(site<Real>& s) {
                                              if (s.in.rule == rule_kind::euler || !s.in.qk_l2norm) return;
@@ -180,7 +181,7 @@ fault_table steps() {
                                      for (std::size_t r = 0; r < s.all.step.size(); ++r)
                                        s.all.step[r] = s.all.step[r - r % s.all.steps_per_token];
                                    })})},
-      {"steps-only-the-last", "inputs", "only the last step of each token is made", paths::both,
+      {"steps-only-the-last", "inputs", "only the last step of each token is applied", paths::both,
        hooks(several_steps, {after(step_kind::load,
                                    [](auto& s) {
                                      const std::size_t n = s.all.steps_per_token;
@@ -188,7 +189,7 @@ fault_table steps() {
                                        if (r % n != n - 1) s.all.step[r] = 0;
                                      }
                                    })})},
-      {"steps-reversed", "inputs", "the steps of a token are made from the last to the first", paths::both,
+      {"steps-reversed", "inputs", "the steps of a token are applied in reverse order, the last one first", paths::both,
        hooks(several_steps, {after(step_kind::load,
                                    [](auto& s) {
                                      const std::size_t n = s.all.steps_per_token;

@@ -107,7 +107,7 @@ fault_table output_faults() {
                               const auto all = s.o.entries();
                               std::copy_backward(all.begin(), all.end() - static_cast<std::ptrdiff_t>(s.o.cols()), all.end());
                             })})},
-      {"nan-to-num", "o", "NaN that a gate of -inf causes in o and in the final state is replaced by 0", paths::chunk,
+      {"nan-to-num", "o", "NaN in o and in the final state, which a gate of -inf can cause, is replaced by 0", paths::chunk,
        hooks(resets, {after(step_kind::finish,
                             []<class Real>(site<Real>& s) {
                               for (matrix<Real>* m : {&s.o, &s.now.state}) {

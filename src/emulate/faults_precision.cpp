@@ -96,7 +96,8 @@ fault_table accumulators() {
        arithmetic(always, [](plan_variant& v, const head_input& in) { v.u.accumulate = coarser(v.u.accumulate, in.x); })},
       {"o-accumulated-in-x", "Aqk", "the products of the read-out are accumulated in the format of q", paths::both,
        arithmetic(always, [](plan_variant& v, const head_input& in) { v.o.accumulate = coarser(v.o.accumulate, in.x); })},
-      {"accumulators-of-13-bits", "A", "tensor cores align their sums to 13 fraction bits, as for fp8 operands", paths::chunk,
+      {"accumulators-of-13-bits", "A", "tensor cores align the terms of a sum to 13 fraction bits, as they do for fp8 operands",
+       paths::chunk,
        arithmetic(always,
                   [](plan_variant& v, const head_input&) {
                     if (!measured_by_fp64(v)) return;  // tensor cores add in fp32

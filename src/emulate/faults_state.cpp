@@ -23,9 +23,10 @@ fault_table corrections() {
                              })})},
       {"v_new-sign", "v_new", "v_new is u + w h, not u - w h; the state may become infinite", paths::chunk,
        hooks(always, {before(step_kind::v_new, []<class Real>(site<Real>& s) { scale_all(s.now.w, Real(-1)); })})},
-      {"v_new-misses-state", "v_new", "v_new is u: the state at the chunk's start is not subtracted", paths::chunk,
+      {"v_new-misses-state", "v_new", "v_new is u, not u - w h: the part from the state is not subtracted", paths::chunk,
        hooks(always, {before(step_kind::v_new, [](auto& s) { zero_all(s.now.w); })})},
-      {"v_new-cancelled-in-x", "v_new", "w h is rounded to the format of q before it is subtracted from u", paths::chunk,
+      {"v_new-cancelled-in-x", "v_new", "u - w h is formed in the format of q: u, w h and the difference are rounded to it",
+       paths::chunk,
        hooks(always, {after(step_kind::v_new,
                             []<class Real>(site<Real>& s) {
                               auto& c = s.now;
@@ -50,8 +51,9 @@ fault_table updates() {
                                s.now.change = s.now.u;
                                s.now.v_new = s.now.u;
                              })})},
-      {"update-uses-stored-v_new", "h", "the state is updated with v_new as stored, rounded once more than the plan says",
-       paths::chunk, arithmetic(always, [](plan_variant& v, const head_input&) { v.v_new.update = update_source::stored; })},
+      {"update-uses-stored-v_new", "h",
+       "the state is updated with the stored v_new, which is rounded once more than the plan says", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input&) { v.v_new.update = update_source::stored; })},
       {"update-sign", "h", "k v_new is subtracted from the state, not added; the state may become infinite", paths::both,
        hooks(always, {before(step_kind::update, []<class Real>(site<Real>& s) { scale_all(s.now.k, Real(-1)); }),
                       after(step_kind::load,

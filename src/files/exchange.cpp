@@ -180,8 +180,9 @@ void validate_stages(const result& r, const problem& p, const std::string& where
     if (found == r.stages.end()) continue;
     const tensor stage = found->second.named(found->first);
     if (needs_chunks(name) && !r.chunk_size) {
-      throw format_error(where + ": tensor " + std::string(name) +
-                         ": its shape follows from the chunk length; add chunk_size to the metadata");
+      throw format_error(
+          where + ": tensor " + std::string(name) +
+          ": its shape depends on the chunk length, and the metadata does not state it; add chunk_size to the metadata");
     }
     const auto [shape, layout] = shape_of_stage(name, p, r.chunk_size.value_or(1));
     require_shape(stage, shape, layout, where);
@@ -199,8 +200,9 @@ void validate_backward_stages(const result& r, const problem& p, const std::stri
       throw format_error(where + ": stage " + in_quotes(name) + " of the backward pass is unknown; the stages are " + known);
     }
     if (needs_chunks(name) && !r.chunk_size) {
-      throw format_error(where + ": tensor " + name +
-                         ": its shape follows from the chunk length; add chunk_size to the metadata");
+      throw format_error(
+          where + ": tensor " + name +
+          ": its shape depends on the chunk length, and the metadata does not state it; add chunk_size to the metadata");
     }
     const auto [shape, layout] = shape_of_stage(name, p, r.chunk_size.value_or(1));
     require_shape(stage.named(name), shape, layout, where);

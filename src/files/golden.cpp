@@ -95,8 +95,8 @@ result result_about(const golden& from, const golden_request& asked) {
   r.path = path_kind::reference;
   r.producer = "deltaproof " DELTAPROOF_VERSION ", correctly rounded to " + std::string(name_of(asked.round));
   if (part_count(asked) > 1)
-    r.producer += "; each value is a sum of " + std::to_string(part_count(asked)) +
-                  " fp64 numbers: each number is the remainder after those before it, correctly rounded";
+    r.producer += "; each value is stored as a sum of " + std::to_string(part_count(asked)) +
+                  " fp64 numbers: the value correctly rounded, then what that leaves correctly rounded, and so on";
   for (const auto& [name, part] : {std::pair{"o", &from.o}, std::pair{"final_state", &from.final_state}}) {
     const std::string of = std::string(".") + name;
     r.metadata["radius" + of] = detail::general(part->radius, 17);

@@ -72,7 +72,8 @@ class header_reader {
   bool key(string_t& text) {
     if (depth_ == 1) {
       name_ = text;
-      if (!names_.insert(text).second) fail("is declared twice; give each tensor its own name");
+      if (!names_.insert(text).second)
+        fail(in_metadata() ? "is declared twice; keep one" : "is declared twice; give each tensor its own name");
     } else {
       field_ = text;
       if (!fields_.insert(text).second) fail("has " + in_quotes(text) + " twice; keep one");

@@ -63,10 +63,12 @@ state_exchange parse_state_exchange(const safetensors_file& file, const problem&
     const std::string own = file.where() + ": tensor " + std::string(name) + ": ";
     if (t.is_integer())
       throw format_error(own + "dtype " + t.dtype() + " is not a floating-point format; store it as BF16, F16, F32 or F64");
-    if (name == "ring_g" && !p.g) throw format_error(own + "the problem has no g; drop ring_g, or give the problem g");
+    if (name == "ring_g" && !p.g)
+      throw format_error(own + "the problem has no g; remove ring_g from the result, or add g to the problem");
     if (name == "ring_state" && !x.flush_every)
       throw format_error(own +
-                         "its shape follows from the number of tokens between two flushes; add flush_every to the metadata");
+                         "its shape depends on the number of tokens between two flushes, and the metadata does not state it; add "
+                         "flush_every to the metadata");
     const std::vector<std::size_t> shape = shape_of(name, p, x.flush_every.value_or(1));
     if (t.shape() != shape)
       throw shape_error(own + "shape " + shape_text(t.shape()) + " should be " + shape_text(shape) +

@@ -35,9 +35,9 @@ using law_values = std::array<double, parameters>;
 
 constexpr std::array<law_parameter, parameters> parameter_table{{
     {"cosine", 0, 0, 1,
-     "c in the direction sqrt(c) m + sqrt(1 - c) z of a key, with one unit vector m for each head and a random unit vector z "
-     "for each key"},
-    {"flip", 0, 0, 1, "probability that a key is negated"},
+     "c, where a key points along sqrt(c) m + sqrt(1 - c) z: m is one unit vector for each head, z a random unit vector for each "
+     "key"},
+    {"flip", 0, 0, 1, "probability that a key that repeats no earlier one is negated"},
     {"repeat", 0, 0, 1, "probability that a key repeats an earlier key of its sequence"},
     {"span", 64, 1, 4096, "largest distance, in keys, between a key and the earlier key that it repeats"},
     {"key_norm", 1, 0x1p-20, 0x1p10, "median of the norms of the keys"},
@@ -48,8 +48,8 @@ constexpr std::array<law_parameter, parameters> parameter_table{{
     {"gate_log", -3, -20, 5, "log decays are -exp(gate_log + gate_spread N(0,1))"},
     {"gate_spread", 1, 0, 5, "standard deviation of ln(-g), where g is a log decay: see gate_log"},
     {"value_cosine", 0, 0, 1,
-     "c in v = sqrt(c) m + sqrt(1 - c) z, with one vector m for each head and a new vector z for each v, both with entries "
-     "N(0,1)"},
+     "c, where a row of v is sqrt(c) m + sqrt(1 - c) z, times the factor of value_spread: m is one vector for each head, z a new "
+     "vector for each row, both with entries N(0,1)"},
     {"value_spread", 0, 0, 8, "each vector v is multiplied by a factor of its own, exp(value_spread N(0,1))"},
     {"state_scale", 1, 0, 0x1p10, "factor that multiplies the initial state"},
 }};
@@ -82,7 +82,7 @@ law_values parsed_law(std::string_view text) {
       throw format_error("law: " + in_quotes(one) + " is not of the form parameter=value; write for example cosine=0.9,flip=0.5");
     if (found == names.end()) throw format_error("law: there is no parameter " + in_quotes(name) + suggestion(name, names));
     const auto i = static_cast<std::size_t>(found - names.begin());
-    if (stated[i]) throw format_error("law: it states " + std::string(name) + " twice");
+    if (stated[i]) throw format_error("law: " + std::string(name) + " is stated twice; state it once");
     stated[i] = true;
     out[i] = value_in(parameter_table[i], one.substr(equals + 1));
     at = comma + 1;

@@ -85,7 +85,7 @@ constexpr auto regime_table = std::to_array<regime>({
               "exp(G_i) exp(-G_j) overflows where exp(G_i - G_j) does not: shows gates in factored form", unit, -0.05, 0.05},
      .gate = "strong",
      .op = op_kind::kda},
-    {.info = {"collinear", "keys within 3 degrees of one direction, steps near 1",
+    {.info = {"collinear", "keys about 3 degrees from one direction, steps near 1",
               "the intermediates of inverses by powers or by doubling grow like binomial coefficients, while the inverse itself "
               "stays small",
               unit, 0.99, 1},
@@ -98,7 +98,7 @@ constexpr auto regime_table = std::to_array<regime>({
     {.info = {"silu", "keys silu(x), normalised", "the mild correlation that keys of trained models have", unit, 0.05, 0.25},
      .keys = silu_keys},
     {.info = {"repeated", "one key throughout, steps near 1",
-              "k k^T is all ones: an inverse by powers of L forms its largest intermediates, which overflow fp16", unit, 0.99,
+              "k k^T is all ones: an inverse by powers of A then has its largest intermediates, which overflow fp16", unit, 0.99,
               1.01},
      .keys = repeated_keys,
      .beta = "near-one"},
@@ -107,13 +107,13 @@ constexpr auto regime_table = std::to_array<regime>({
               unit, -0.2, 0.6},
      .keys = recall_task,
      .beta = beta_of_task},
-    {.info = {"mad-copy", "selective copying: content among noise with beta 0, read back in order",
+    {.info = {"mad-copy", "selective copying: content (beta 1) among noise (beta 0), then read back in order",
               "rows with beta exactly 0 must leave no trace: shows padding that enters the state, and shifted rows", unit, -0.05,
               0.05},
      .keys = copy_task,
      .beta = beta_of_task},
     {.info = {"regbench", "a random automaton of 8 symbols: keys recur at irregular distances",
-              "equal keys with different values: shows faults that cancel where keys do not recur, or recur at equal distances",
+              "equal keys with different values: shows faults that cancel out where keys never recur or recur at equal distances",
               unit, -0.2, 1.01},
      .keys = automaton_task,
      .beta = beta_of_task},
@@ -124,7 +124,7 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "alternating",
      .op = gated},
     {.info = {"beta-two", "random unit keys, steps that round to 2",
-              "half of all unit keys are longer than 1 once rounded: their steps expand, and bounds that assume otherwise fail",
+              "half of all unit keys have norms above 1 once rounded: with beta 2 the state grows, and its usual bounds fail",
               unit, -0.05, 0.05},
      .beta = "saturated"},
     {.info = {"tiny-keys", "rows of norm 0, 1e-4, 1e-3, 1e-2 and 1, normalised by the kernel",
@@ -132,8 +132,8 @@ constexpr auto regime_table = std::to_array<regime>({
               -0.2, 0.2},
      .keys = tiny_keys},
     {.info = {"huge-keys", "|k|^2 from 1 to 1024, not normalised, update rule exact",
-              "beta |k|^2 is far beyond 2: shows squares that overflow, and kernels that ignore the update rule", not_unit, -0.05,
-              0.05},
+              "most beta |k|^2 are far beyond 2: shows squares that overflow, and kernels that ignore the update rule", not_unit,
+              -0.05, 0.05},
      .keys = huge_keys,
      .rule = rule_kind::exact},
     {.info = {"model-gates", "silu keys, gates as in a gated DeltaNet model before training",
@@ -142,12 +142,12 @@ constexpr auto regime_table = std::to_array<regime>({
      .keys = silu_keys,
      .gate = "model",
      .op = gated},
-    {.info = {"tails", "a last chunk of 1 to 63 rows, chosen by the seed",
+    {.info = {"tails", "a last chunk of 1 to 63 rows (chunks of 64), chosen by the seed",
               "the last row of a partial chunk is not row C - 1: shows gates read there, and padding that is not zero", unit,
               -0.05, 0.05},
      .gate = "typical",
      .op = gated},
-    {.info = {"varlen", "packed sequences of 0, 1, 15, 64, 128 and more tokens",
+    {.info = {"varlen", "packed sequences of 0, 1, 15, 64 and 128 tokens, and one of the rest",
               "chunks restart at each sequence: shows states that leak into the next sequence, and sequences of length 0 and 1 "
               "that are skipped",
               unit, -0.05, 0.05},
@@ -170,15 +170,15 @@ constexpr auto regime_table = std::to_array<regime>({
     {.info =
          {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
           "such keys are nearly those of the regime `repeated`, and a model can produce them; public kernels whose inverses form "
-          "powers of L failed on them",
+          "powers of A failed on them",
           unit, 0.99, 1.01},
      .keys = near_repeated_keys,
      .beta = "0.99966464986953",
      .gate = "-0.001",
      .op = gated},
     {.info = {"correlated", "keys of norm 0.9 and mean cosine 0.92, beta 1, log decays from -0.034 to -0.012",
-              "keys of a trained layer were like these: an inverse failed on them, though they are less extreme than those of "
-              "the regime repeated",
+              "the keys of a trained layer were like these, and a kernel's inverse failed on them, though they are less extreme "
+              "than the keys of the regime repeated",
               not_unit, 0.9, 0.94},
      .keys = correlated_keys,
      .beta = "1",
@@ -208,8 +208,8 @@ constexpr auto regime_table = std::to_array<regime>({
          {"rewritten",
           "the same key at every token, beta = 1.5 sigmoid(3 + 1.5 N(0,1)), each v scaled by its own exp(2 N(0,1)), gates that "
           "forget over about 1000 tokens",
-          "found by a search for the worst inputs of a sound plan: each step erases what was written, and rounding errors of "
-          "large values remain beside small ones",
+          "found by a search for the inputs on which a sound plan errs most: each step erases what was written before, and the "
+          "rounding errors of large values remain beside small values",
           unit, 0.99, 1.01},
      .keys = law_task,
      .beta = beta_of_task,
@@ -238,10 +238,10 @@ constexpr auto regime_table = std::to_array<regime>({
      .op = gated,
      .cotangents = state_alone},
     {.info = {"along-q",
-              "q of lengths 0.01 to 10, normalised by the kernel; K = V, beta = 0, the state is the identity and do = q, so that "
-              "the gradient of the normalised q lies along q",
+              "rows of q with norms from 0.01 to 10, normalised by the kernel; K = V, beta = 0, the state is the identity, "
+              "do = q: the gradient of the normalised q lies along q",
               "the backward pass of the l2norm cancels the whole gradient of the normalised q: shows a kernel that projects on "
-              "the rounded rows of q",
+              "the normalised q after it was rounded",
               unit, -0.05, 0.05},
      .keys = queries_along_outputs,
      .beta = beta_of_task,
@@ -331,7 +331,7 @@ void require_shape(const generation& w) {
   const std::size_t sequences = offsets.empty() ? *w.batch : offsets.size() - 1;
   const std::vector<std::size_t> state{sequences, *w.value_heads, *w.key_dim, *w.value_dim};
   if (element_count(largest) > largest_tensor || element_count(state) > largest_tensor) {
-    throw shape_error("this problem would have a tensor of more than 2^33 elements; make T, the heads or the dimensions smaller");
+    throw shape_error("this problem would have a tensor of more than 2^33 elements; make B, T, HV, K or V smaller");
   }
 }
 

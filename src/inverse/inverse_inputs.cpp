@@ -92,8 +92,9 @@ inverse_case make_case(matrix<double> lower, const std::atomic<bool>* stop) {
   made.radius = radius_of(lower, made.largest);
   // Eight u of fp64 is the smallest limit there is.
   if (!(made.radius <= 0x1p-62 * made.largest)) {
-    throw domain_error("inverse: at chunk " + std::to_string(lower.rows()) + " the true inverse is known only to within " +
-                       detail::general(made.radius, 3) + "; take a smaller chunk");
+    throw domain_error("inverse: for a chunk of " + std::to_string(lower.rows()) +
+                       " rows the true inverse is known only to within " + detail::general(made.radius, 3) +
+                       ", too coarse to judge by; take a smaller --chunk");
   }
   made.lower = std::move(lower);
   return made;

@@ -59,7 +59,8 @@ std::string stage_words(std::string_view stage) {
   if (stage == "power") return "a power of L";
   if (stage == "partial sum") return "a partial sum of the powers of L";
   if (stage == "none") return "nothing";
-  return "an entry of the " + std::string(stage);
+  if (stage == "substitution") return "an entry of a forward substitution";
+  return (stage.starts_with("off-diagonal") ? "an entry of an " : "an entry of the ") + std::string(stage);
 }
 
 // What decides, as the subject and verb of a sentence: "a power of L is expected to reach 20".
@@ -97,7 +98,8 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
   } else {
     v.safe = true;
     v.reason = "no intermediate left the range of " + in + ", and the error " + digits(v.error) + " is within the limit " +
-               digits(v.limit) + "; so is one rounding of the largest intermediate: " +
+               digits(v.limit) + "; one rounding of the largest intermediate (" + digits(v.decisive_error) +
+               ") is within it too: " +
                (v.decided_by == "bound"
                     ? stage_words(v.decisive.stage) + " cannot exceed " + digits(v.decisive.largest) + " in these draws"
                     : decisive_words(v));
@@ -116,9 +118,8 @@ void require_possible(const inverse_plan& plan) {
     }
   }
   if (!is_lossless(plan.operand, plan.accumulate)) {
-    throw format_error("inverse: an accumulator in " + std::string(name_of(plan.accumulate)) +
-                       " does not hold every operand in " + std::string(name_of(plan.operand)) + "; take --accumulate " +
-                       std::string(name_of(plan.operand)) +
+    throw format_error("inverse: an accumulator in " + std::string(name_of(plan.accumulate)) + " cannot hold every " +
+                       std::string(name_of(plan.operand)) + " operand; take --accumulate " + std::string(name_of(plan.operand)) +
                        (plan.operand == fp64   ? ""
                         : plan.operand == fp32 ? " or fp64"
                                                : " or fp32 or fp64"));
@@ -126,12 +127,12 @@ void require_possible(const inverse_plan& plan) {
   if (find_arithmetic(plan) == nullptr) {
     std::string pairs;
     for (const auto& row : detail::inverse_arithmetics_mixed()) {
-      pairs += (pairs.empty() ? "" : ", ") + std::string(name_of(row.operand)) + " with merges in " +
-               std::string(name_of(row.merge)) + " accumulated in " + std::string(name_of(row.accumulate));
+      pairs += (pairs.empty() ? "" : "; ") + std::string("--format ") + std::string(name_of(row.operand)) + " --merge-format " +
+               std::string(name_of(row.merge)) + " --accumulate " + std::string(name_of(row.accumulate));
     }
-    throw format_error("inverse: operands in " + std::string(name_of(plan.operand)) + " with merges in " +
-                       std::string(name_of(merge_of(plan))) + " accumulated in " + std::string(name_of(plan.accumulate)) +
-                       " cannot be tried; take merges in the format of the operands, or " + pairs);
+    throw format_error("inverse: operands in " + std::string(name_of(plan.operand)) + ", operands of merges in " +
+                       std::string(name_of(merge_of(plan))) + " and sums in " + std::string(name_of(plan.accumulate)) +
+                       " cannot be tried together; leave --merge-format out, or take one of: " + pairs);
   }
 }
 

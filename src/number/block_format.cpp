@@ -129,7 +129,8 @@ const element_format& element_named(std::string_view name) {
 block_format unscaled(std::string_view element) {
   const element_format& e = element_named(element);
   if (e.integer || e.name == "e2m1")
-    throw format_error("numbers in " + std::string(element) + " need a scale: tensor, row, column, tile:RxC or block:N");
+    throw format_error("numbers in " + std::string(element) +
+                       " need a scale; set scale to tensor, row, column, tile:RxC or block:N");
   return {e, false, 0, 0, scale_format::fp32, false};
 }
 

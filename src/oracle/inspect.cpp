@@ -162,7 +162,8 @@ std::vector<precondition> steps(const problem& p) {
     precondition nothing;
     nothing.name = "nothing_to_see";
     nothing.level = remark::warning;
-    nothing.says = "no step writes and the state starts at 0: every output is 0 whatever the kernel does";
+    nothing.says =
+        "no step writes to the state and it starts at 0: every exact output is 0, and a faulty kernel would give 0 too";
     out.push_back(std::move(nothing));
   }
   return out;
@@ -187,12 +188,14 @@ precondition cotangents(const problem& p) {
   bool state = false;
   for (std::size_t i = 0; p.d_final_state && i < p.d_final_state->size(); ++i) state = state || p.d_final_state->at(i) != 0;
   if (seen.count == seen.rows) {
-    return state ? std::move(t).says(remark::notice, "do is 0 or not there: gradients come from dfinal_state alone")
-                 : std::move(t).says(remark::warning, "do and dfinal_state are 0: every gradient is 0 whatever the kernel does");
+    return state ? std::move(t).says(remark::notice, "the tensor do is absent or all 0: gradients come from dfinal_state alone")
+                 : std::move(t).says(remark::warning,
+                                     "the tensors do and dfinal_state are absent or all 0: every exact gradient is 0, and a "
+                                     "faulty kernel would give 0 too");
   }
   if (seen.count > 0) return std::move(t).says(remark::notice, of(seen.count, seen.rows, "rows of do are 0"));
   return std::move(t).says(remark::fine,
-                           state ? "|do| of each token; the gradients have a part from dfinal_state too" : "|do| of each token");
+                           state ? "|do| of each token; dfinal_state contributes to the gradients too" : "|do| of each token");
 }
 
 precondition gates(const problem& p) {

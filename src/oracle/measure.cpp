@@ -247,7 +247,7 @@ enclosure value_of(const measurement& m, metric which) {
   for (const named_metric& row : metrics) {
     if (row.which == which) return m.*row.value;
   }
-  throw domain_error("name_of: the value is none of the enumerators of its type; pass one of them");
+  throw domain_error("value_of: the metric is none of those of `deltaproof list metrics`; pass one of them");
 }
 
 verdict judge(const measurement& m, std::span<const metric_bound> bounds) {

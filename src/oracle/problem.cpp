@@ -85,8 +85,9 @@ void validate_offsets(const problem& p, std::string_view where) {
                       " has B = " + std::to_string(p.batch()) + "; pack all tokens into one batch or drop cu_seqlens");
   }
   if (offsets.size() < 2) {
-    throw shape_error(
-        here + "one offset bounds no sequence; give N + 1 offsets for N sequences, from 0 to T = " + std::to_string(p.tokens()));
+    throw shape_error(here +
+                      "holds a single offset, which delimits no sequence; give N + 1 offsets for N sequences, from 0 to T = " +
+                      std::to_string(p.tokens()));
   }
   if (offsets.front() != 0) {
     throw domain_error(here + "starts at " + std::to_string(offsets.front()) + "; the first offset must be 0");
@@ -107,7 +108,7 @@ void validate_gate(const problem& p, const place& in) {
   if (!p.g) return;
   if (gates_of(p.op) == gate_axes::none) {
     throw shape_error(in.at("g") + "op " + std::string(name_of(p.op)) + " has no decay, but there is a g of shape " +
-                      shape_text(p.g->shape()) + "; name the op gated_delta_rule or kda, or leave g out");
+                      shape_text(p.g->shape()) + "; name an op with a gate (deltaproof list ops), or leave g out");
   }
   in.floating(*p.g, "g");
   std::vector<std::size_t> shape{p.batch(), p.tokens(), p.value_heads()};
@@ -206,7 +207,8 @@ std::vector<sequence_range> problem::sequences() const {
 
 sequence_range sequence_at(const problem& p, std::size_t index) {
   if (index >= p.sequence_count()) {
-    throw domain_error("sequence " + std::to_string(index) + " of " + std::to_string(p.sequence_count()));
+    throw domain_error("sequence_at: there is no sequence " + std::to_string(index) + "; the problem has " +
+                       std::to_string(p.sequence_count()) + ", counted from 0");
   }
   if (p.cu_seqlens.empty()) return {index, 0, p.tokens()};
   const auto first = static_cast<std::size_t>(p.cu_seqlens[index]);

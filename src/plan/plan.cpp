@@ -35,7 +35,7 @@ std::string names_of(const std::vector<T>& list) {
 /// Why the plan does not fit; "" if it does. A chunk of 0 rows is not known.
 std::string misfit(const plan& plan, const problem& p, std::optional<path_kind> path, std::size_t chunk) {
   const auto refuse = [](const std::string& what, std::string_view got, const std::string& listed) {
-    return "the " + what + " is " + std::string(got) + ", and the plan covers " + listed + " alone";
+    return "the " + what + " is " + std::string(got) + ", but the plan covers only " + listed;
   };
   if (!holds(plan.ops, p.op)) return refuse("problem's op", name_of(p.op), names_of(plan.ops));
   const format x = p.q.element_format();

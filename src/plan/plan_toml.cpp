@@ -231,7 +231,7 @@ class reader {
       if (one.is_string() && *one.value<std::string>() == "given") return add(out, std::optional<double>(), k.text(), one);
       const double x = one.value<double>().value_or(0);
       if (!(x > 0 && x < 1))
-        fail(k.text(), one, "must be a number above 0 and below 1, such as 1e-6, or \"given\" for that of the problem");
+        fail(k.text(), one, "must be a number above 0 and below 1, such as 1e-6, or \"given\" for the problem's l2norm_eps");
       add(out, std::optional(x), k.text(), one);
     });
   }
@@ -251,8 +251,8 @@ class reader {
         names known;
         for (const named_inverse& row : inverse_methods) known.push_back(row.name);
         fail(k.text(), one,
-             "is not a valid value of this key; N may be any number of rows in forwardN+block, forwardN+block2, neumannN+block "
-             "and neumannN+block2" +
+             "is not a valid value of this key; in forwardN+block, forwardN+block2, neumannN+block and neumannN+block2 N may be "
+             "any number of rows" +
                  suggestion(word, known));
       }
     });
@@ -303,7 +303,7 @@ class reader {
     }
     if (section == plan_detail::split_section) {
       const toml::node* node = table.get("truncation");
-      if (node == nullptr) fail("[split] truncation is not stated; a plan must state it");
+      if (node == nullptr) fail("[split] truncation is not stated; a section [split] needs it");
       if (!says(*node, one_part)) p.split.truncation = log_decay(*node);
     }
     if (section != "hardware") return;
@@ -342,7 +342,7 @@ class reader {
     if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number())
       fail(name, node, "must be two numbers, [first, second" + end);
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
-    if (!(ends.first < ends.second)) fail(name, node, "must have its first number below its second");
+    if (!(ends.first < ends.second)) fail(name, node, "whose first number is not below its second; give the smaller one first");
     return ends;
   }
 
@@ -443,9 +443,9 @@ class reader {
     const bool blocks = std::any_of(p.gate.form.begin(), p.gate.form.end(), has_blocks) ||
                         std::any_of(p.backward.blocks.begin(), p.backward.blocks.end(), has_blocks);
     if (!p.split.chunks.empty() && root.at_path("split.truncation").node() == nullptr)
-      fail("[split] truncation is not stated; a plan must state it");
-    if (p.split.chunks.empty() && root.get("split") != nullptr) fail("[split] chunks is not stated; a plan must state it");
-    require_stated(root, "gate.block", blocks, "neither [gate] form nor [backward] blocks names a form that ends in -block");
+      fail("[split] truncation is not stated; a section [split] needs it");
+    if (p.split.chunks.empty() && root.get("split") != nullptr) fail("[split] chunks is not stated; a section [split] needs it");
+    require_stated(root, "gate.block", blocks, "no value of [gate] form or of [backward] blocks ends in -block");
     for (const std::string key : {"contract", "clip"}) {
       if (root.at_path("gate." + key) && !gated)
         fail("[gate] " + key + " has no effect, so it may not be stated: no op of the plan has a gate");
@@ -455,7 +455,7 @@ class reader {
     if (uses(sum_order::tensor_core)) {
       if (p.hardware.accumulator_bits == 0) fail("[hardware] accumulator_bits is not stated; [A] order tensor-core needs it");
       if (!p.hardware.truncation)
-        fail("[A] order = \"tensor-core\" truncates, but [hardware] truncation = false: state true, or another order");
+        fail("[A] order = \"tensor-core\" truncates, but [hardware] truncation = false; set it to true, or choose another order");
     }
   }
 

@@ -344,7 +344,8 @@ void require_whole_chunks(const plan& stated, std::size_t steps_per_token, std::
     if (one.which != kind::cache || one.cache.every * steps_per_token % chunk == 0) continue;
     throw format_error("plan " + stated.name + ": [state] between_calls stores the state every " +
                        std::to_string(one.cache.every) + " tokens, which is not a whole number of chunks of " +
-                       std::to_string(chunk) + " rows; take a multiple, or another chunk length");
+                       std::to_string(chunk) +
+                       " rows; set every so that it ends at a chunk boundary, or use another chunk length");
   }
 }
 

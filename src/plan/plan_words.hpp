@@ -50,7 +50,8 @@ inline std::string contradiction(const plan& p) {
   };
   const bool scaled = on_query(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return on_query(e.change); });
   if (scaled && p.backward.stated)
-    return "[o] scale other than \"o\" contradicts [backward], whose sums are multiplied by the scale; leave one of them out";
+    return "[o] scale must be \"o\" in a plan with [backward], whose sums are multiplied by the scale; set it to \"o\", or leave "
+           "[backward] out";
   const auto without_backward = [](const plan& stated) {
     const auto rows = std::find(stated.beta.into.begin(), stated.beta.into.end(), step_factor::rows);
     if (rows != stated.beta.into.end()) return "[beta] into = \"rows\"";
@@ -81,7 +82,7 @@ inline std::string contradiction(const plan& p) {
   const auto keeps_query = [](const plan& stated) { return !stated.o.scale_store.empty(); };
   if (!scaled &&
       (keeps_query(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return keeps_query(e.change); })))
-    return "[o] scale_store has no effect, so it may not be stated: [o] scale is \"o\", which leaves q as it is";
+    return "[o] scale_store has no effect, so it may not be stated: [o] scale is \"o\", so q is not multiplied by the scale";
   const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) { return gates_of(op) == gate_axes::heads; });
   const auto refuse = [&](const choices<op_kind>& ops, const auto& list, const auto& impossible, const std::string& key,
                           const auto& names, const std::string& only) {

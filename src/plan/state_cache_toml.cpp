@@ -94,7 +94,7 @@ class cache_reader {
     try {
       return make();
     } catch (const format_error& e) {
-      fail("scale", *table_.get("scale"), std::string("cannot be: ") + e.what());
+      fail("scale", *table_.get("scale"), std::string("cannot be used: ") + e.what());
     }
   }
   block_rounding rounding() const {
@@ -104,14 +104,14 @@ class cache_reader {
   }
   element_format residual(block_rounding how) const {
     if (how != block_rounding::error_feedback) {
-      refuse("residual", "only error feedback carries one");
+      refuse("residual", "only rounding = \"error-feedback\" carries a residual");
       return element_formats[0];
     }
     return element_named(word_among("residual", {"fp32", "bf16", "fp16", "e4m3", "e5m2"}));
   }
   std::uint64_t seed(block_rounding how) const {
     if (how != block_rounding::stochastic) {
-      refuse("seed", "only stochastic rounding draws numbers");
+      refuse("seed", "only rounding = \"stochastic\" draws random numbers");
       return 0;
     }
     if (table_.get("seed") == nullptr) fail(section_ + " seed is not stated; stochastic rounding needs one");

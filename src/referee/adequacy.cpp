@@ -156,10 +156,11 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
   const growth bound = bound_growth(plan, {&one, 1});
   const double most = largest(inverse_range(v));
   if (bound.largest <= most) return;
-  out.ranges.push_back(
-      {"inverse intermediate", bound.largest, most, std::string(name_of(inverse_range(v))), "bound", false,
-       "by a proved bound from |A| over the first 16 chunks of each emulated head, an intermediate of the inverse may reach " +
-           digits(bound.largest) + "; the largest number of " + std::string(name_of(inverse_range(v))) + " is " + digits(most)});
+  out.ranges.push_back({"inverse intermediate", bound.largest, most, std::string(name_of(inverse_range(v))), "bound", false,
+                        "an intermediate of the inverse may reach " + digits(bound.largest) +
+                            ", by a bound that is proved from |A| over the first 16 chunks of each head that is emulated more "
+                            "than once; the largest number of " +
+                            std::string(name_of(inverse_range(v))) + " is " + digits(most)});
 }
 
 /// What the inverse forms on these inputs, and what one rounding of it costs. `resets`: some log decay is -inf.
@@ -181,9 +182,9 @@ void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
   const format coarse = coarse_operand(v), read = read_format(v);
   const bool overflows = cost.overflows;
   if (resets && std::isinf(growth)) {
-    out.ranges.push_back(
-        {"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
-         "a log decay of -inf puts -inf into the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
+    out.ranges.push_back({"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
+                          "a log decay of -inf makes G = -inf from its row to the end of its chunk, and e^{G_i - G_j} of two of "
+                          "these rows is NaN"});
   } else if (growth > 0) {
     out.ranges.push_back(
         {"inverse intermediate", growth, overflows ? most : budget / u,

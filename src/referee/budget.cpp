@@ -220,14 +220,19 @@ std::string where_from(const statistic& s, const threshold& t, const widest_reac
                      general(t.typical, 3) + ", log spread " + general(t.spread, 3) + " with " +
                      pool_text(*decides.from, s.head) + ", " + std::string(decides.law) + " quantile " + general(t.quantile, 3) +
                      " at probability " + general(alpha, 2);
-  if (s.first_order) text += ", with its tail on the linear scale, because the error is of first order in the roundings";
-  if (s.allowance > 1) text += "; multiplied by " + general(s.allowance, 3) + ", as sums may be made in any order";
+  if (s.first_order)
+    text +=
+        ", the tail of the error taken on the linear scale, not on that of its log, because the error is of first order in the "
+        "roundings";
+  if (s.allowance > 1)
+    text += "; the limit is multiplied by " + general(s.allowance, 3) + ", because sums may be made in any order";
   if (s.second_order > 1)
-    text += "; multiplied by " + general(s.second_order, 3) + ", as errors are not small beside the exact values";
-  if (!t.finite) text += "; there is no finite limit: it overflows";
+    text +=
+        "; the limit is multiplied by " + general(s.second_order, 3) + ", because errors are not small beside the exact values";
+  if (!t.finite) text += "; there is no finite limit: the computed limit overflows fp64";
   if (!t.enough)
     text += "; undecided: even with all heads and buckets pooled, the spread has only " + degrees_text(t.pooled) + ", and " +
-            std::to_string(s.wide_degrees) + " are needed: add runs, or give longer sequences or more heads";
+            std::to_string(s.wide_degrees) + " are needed: give longer sequences or more heads";
   return text;
 }
 
@@ -441,10 +446,12 @@ std::string budget_argument(const false_alarm& alarm) {
          "has too few, and the larger limit counts. A head that was run once scatters no more than the noisiest head that was "
          "run\n"
          "more often.\n"
-         "Assumed: biases of stages and cosines of the error with planted faults are normally distributed. The few roundings "
-         "of a\n"
-         "kernel that fall otherwise than in an emulated run point no nearer than that, or 75 degrees, to a gross fault.\n"
-         "Assumed: an error that is at or below the radius of the reference in every run is so in every kernel that conforms.\n"
+         "Assumed: biases of stages and cosines of the error with planted faults are normally distributed. A few roundings of\n"
+         "a kernel fall otherwise than in an emulated run. The cosine of the resulting difference with a fault of at least 4\n"
+         "times the error limit is at most what that distribution allows, or at most 1/4 (the bound is larger for a fault that\n"
+         "sits in few entries or few directions).\n"
+         "Assumed: an error that is at or below the radius of the reference in every run is at or below it in every kernel that\n"
+         "conforms.\n"
          "No theorem stands behind these limits: they are measured (proofs/notes/false-alarm.md).";
 }
 

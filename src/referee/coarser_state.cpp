@@ -48,9 +48,10 @@ std::string coarser_state(const trial& t) {
   }
   if (names.empty()) return {};
   return "final_state: every value is representable in " + names +
-         ", as if the state were rounded to it, but the plan holds the state in fp32 (" + std::to_string(apart) +
-         " of the exact values, rounded to fp32, are not); the plan of a kernel that hands on such a state says so with [state] "
-         "between_calls";
+         ", as if the kernel had rounded the state to it, but the plan keeps the state in fp32 or wider; of the exact values, "
+         "rounded to fp32, " +
+         std::to_string(apart) + " are not representable in " + names +
+         "; if the kernel is meant to return such a state, state the format in the plan with [state] between_calls";
 }
 
 }  // namespace deltaproof::referee_detail

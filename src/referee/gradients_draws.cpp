@@ -400,7 +400,7 @@ std::string gradient_slice_text(const gradient_trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " key head " +
             std::to_string(t.lanes[i].key_head);
   }
-  return text + of_heads_run_once(t.lanes.size() - t.slice.size(), "key head");
+  return "run more than once: " + text + of_heads_run_once(t.lanes.size() - t.slice.size(), "key head");
 }
 
 }  // namespace deltaproof::referee_detail

@@ -178,7 +178,8 @@ class overflow_question {
 };
 /// Why nothing is said of so much.
 [[nodiscard]] inline std::string overflows_in(const std::string& share) {
-  return "in some order of their terms, sums of the plan overflow in " + share + ": it has no limit there";
+  return "sums that the plan forms may overflow, depending on the order of their terms, in " + share +
+         ": these elements have no error limit";
 }
 /// Leaves out what is not finite in the result where a sum of the plan may overflow.
 void leave_out_overflowed(trial& t, overflow_question& overflow);

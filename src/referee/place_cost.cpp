@@ -213,7 +213,7 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   if (!bad && !out.accuracy && ratio > allowed_ratio && out.adequate && out.reason.empty()) {
     out.reason = "the plan's error in " + c.tensor + " is typically " + digits(ratio) +
                  " times that of its formats alone (at most 8 times is allowed), but its " +
-                 std::to_string(c.runs.back().size()) + " emulated runs scatter too much to be sure of it";
+                 std::to_string(c.runs.back().size()) + " runs on perturbed inputs scatter too much to be sure of it";
     out.stage = c.tensor;
   }
   if (!bad || !out.adequate) return;
@@ -239,9 +239,9 @@ void judge_places(std::span<const place_cost> places, double alpha, std::size_t 
   }
   if (count == 0) return;
   if (count > 3) adequate += " and " + std::to_string(count - 3) + " more";
-  out.reason += "; the plan allows several arithmetics, and is judged by the worst: adequate by " +
-                std::string(count == 1 ? "itself is " : "themselves are ") + adequate +
-                "; if the kernel keeps one of these, give --plan a copy of the plan that allows no other";
+  out.reason += "; the plan allows several arithmetics and is judged by the least accurate of them; " +
+                std::string(count == 1 ? "this one is adequate alone: " : "each of these is adequate alone: ") + adequate +
+                "; if the kernel keeps one of these, judge it by a copy of the plan that allows no other (--plan FILE.toml)";
 }
 
 }  // namespace deltaproof::referee_detail

@@ -31,7 +31,7 @@ std::string slice_text(const trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
             std::to_string(t.lanes[i].head);
   }
-  return text + of_heads_run_once(t.lanes.size() - t.slice.size(), "head");
+  return "run more than once: " + text + of_heads_run_once(t.lanes.size() - t.slice.size(), "head");
 }
 
 /// How often each kind of the heads chosen runs. A state has no neighbours to fill its wide pool with; it has one where the
@@ -138,7 +138,8 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     const bool plans_own = m.bad > 0 && m.bad == m.nonfinite && (overflowed || overflow_explains(t.r, m.name, overflow));
     if (m.bad > 0) {
       s.judged = plans_own ? verdict::undecided : verdict::refuted;
-      s.reason = describe(m) + (plans_own ? "; sums of the plan overflow there too, in some order of their terms" : "");
+      s.reason = describe(m) +
+                 (plans_own ? "; sums that the plan forms may overflow there too, depending on the order of their terms" : "");
     }
     for (std::size_t i = 0; i < draws.rms.size(); ++i) {
       if (draws.rms[i].tensor != m.name) continue;

@@ -38,16 +38,19 @@ std::string_view missing_input(std::string_view stage, const stored_tensors& sto
 /// Why the plan's kernel leaves nothing that this stage could be recomputed from; empty where it does.
 std::string_view not_recomputed(std::string_view stage, const plan_variant& v, const problem& p) {
   const bool of_state = stage == "dh" || stage == "dinitial_state";
-  if (of_state && v.split.chunks > 0) return "the plan splits sequences";
+  if (of_state && v.split.chunks > 0)
+    return "the plan splits sequences ([split] chunks), and this stage is not recomputed across the parts";
   if (v.v_new.form == change_form::residual && (is_inner(stage) || stage == "dv"))
     return "the plan's [v_new] form is \"residual\", and this stage is not recomputed for that form";
   const bool through_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (stage == "dbeta" && through_step)
-    return "beta becomes the effective step by an activation or a rule, and only the gradient of the step is recomputed";
+    return "an activation or an update rule turns beta into the effective step, and only the gradient of that step is "
+           "recomputed, not dbeta";
   if (stage == "dbeta" && v.backward->dbeta_form == step_gradient::divide)
-    return "the plan's dbeta_form is \"divide\", which is not recomputed";
+    return "the plan's [backward] dbeta_form is \"divide\", and dbeta is not recomputed for that form";
   if ((stage == "dk" || stage == "dk_hat") && p.rule != rule_kind::euler && !(p.qk_l2norm && stage == "dk"))
-    return "the update rule makes the step depend on k";
+    return "the update rule makes the step depend on k, and the part of this gradient that comes through the step is not "
+           "recomputed";
   return {};
 }
 

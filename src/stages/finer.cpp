@@ -205,7 +205,7 @@ constexpr std::array<everywhere, 6> at_once{
       [](stage_roundings& r) { r.rows.scale = read_scale::o; }},
      {"the scale not rounded", [](const problem&, const stage_roundings& r) { return r.rows.scale_format.has_value(); },
       [](stage_roundings& r) { r.rows.scale_format.reset(); }},
-     {"o computed from h of every chunk, not of every n-th",
+     {"o computed from h of every chunk, not only of every n-th chunk",
       [](const problem&, const stage_roundings& r) { return r.output_span > 1; }, [](stage_roundings& r) { r.output_span = 1; }},
      {"gate sums other than the stored ones", [](const problem& p, const stage_roundings&) { return p.g.has_value(); },
       [](stage_roundings& r) { r.other_gate_sums = true; }}}};

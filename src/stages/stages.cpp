@@ -356,7 +356,7 @@ std::string to_text(const stage_report& report) {
       out << std::showpos << std::fixed << std::setprecision(4) << m.bias.mean << std::noshowpos << " +- "
           << m.bias.standard_error << std::defaultfloat << " (" << m.bias.count << ")";
     } else {
-      out << "none dominated by storing";
+      out << "not measured: no error comes mainly from the store";
     }
     out << "  " << m.dtype << (m.rounding.empty() ? "" : " " + m.rounding);
     if (m.nonfinite > 0) out << ", " << m.nonfinite << " not finite";

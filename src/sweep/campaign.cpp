@@ -98,9 +98,9 @@ void campaign::propose(std::string_view by, std::string_view point) {
   const auto refuse = [&](const std::string& why) {
     return format_error(file.string() + ": " + in_quotes(point) + " is not a point of this search: " + why);
   };
-  if (!search) throw refuse("kind is " + std::string(name_of(kind)));
+  if (!search) throw refuse("the kind of the campaign is " + std::string(name_of(kind)) + ", not search");
   if (by != "search" && by != "random" && by != "shrink")
-    throw refuse("it is proposed by " + in_quotes(by) + "; this must be search, random or shrink");
+    throw refuse("its proposer is " + in_quotes(by) + "; the proposer must be search, random or shrink");
   const auto parts = parts_of(point);
   if (parts.size() != search->space.size() || point.ends_with(','))
     throw refuse("it must have " + std::to_string(search->space.size()) +

@@ -178,7 +178,7 @@ class campaign_reader {
       const auto from = (*range)["from"].value_exact<std::int64_t>(), to = (*range)["to"].value_exact<std::int64_t>();
       constexpr std::int64_t most = 1'000'000'000;
       if (!from || !to || *from < 0 || *to < *from || *to - *from >= most)
-        fail(node, "seed must be { from = A, to = B }, integers with 0 <= A <= B, at most 1e9 of them");
+        fail(node, "seed must be { from = A, to = B } with integers 0 <= A <= B, at most 1e9 seeds");
       out.from = static_cast<std::uint64_t>(*from);
       out.count = static_cast<std::uint64_t>(*to - *from) + 1;
       return out;
@@ -259,7 +259,8 @@ class campaign_reader {
   void read_search(const toml::table& root, campaign& c) const {
     search_settings& out = c.search.emplace();
     for (const campaign_axis& a : c.axes) {
-      if (a.size() != 1) fail(*root.get("axes"), "a search has one value on each axis, and " + a.name + " has several");
+      if (a.size() != 1)
+        fail(*root.get("axes"), "a search takes one value on each axis, but " + a.name + " has several; give one");
     }
     const bool against = std::any_of(c.axes.begin(), c.axes.end(), [](const auto& a) { return a.name == "against"; });
     const toml::node* const node = root.get("search");

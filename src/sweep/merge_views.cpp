@@ -143,7 +143,7 @@ std::string to_text(const sweep_report& r) {
     for (const auto& [value, t] : values) {
       out += detail::padded(name, 13) + detail::padded(detail::printable_line(value), 24) + " " + std::to_string(t.holds) +
              " hold, " + std::to_string(t.refuted) + " refuted, " + std::to_string(t.judged() - t.holds - t.refuted) +
-             " neither, largest error " + share_text(t.worst_share) + " of its limit\n";
+             " undecided, vacuous or measured, largest error/limit " + share_text(t.worst_share) + "\n";
     }
   }
   constexpr std::size_t most = 5;

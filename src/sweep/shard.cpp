@@ -68,7 +68,8 @@ std::optional<sweep_shard> shard_of_environment(std::optional<std::uint64_t> cou
     const auto all = number_in(variable, "SLURM_ARRAY_TASK_COUNT");
     if (!least || !most || step == 0 || *id < *least || *most < *least || (*id - *least) % step != 0)
       throw format_error(
-          "sweep: SLURM_ARRAY_TASK_ID is set, and SLURM_ARRAY_TASK_MIN and _MAX are missing or do not fit it; give --shard I/N");
+          "sweep: SLURM_ARRAY_TASK_ID is set, but SLURM_ARRAY_TASK_MIN, _MAX or _STEP is missing or does not fit it; give "
+          "--shard I/N");
     const std::uint64_t steps = (*most - *least) / step + 1;
     // A list of ids has gaps: which of them this is, nobody says.
     if (all && *all != steps)
@@ -79,7 +80,7 @@ std::optional<sweep_shard> shard_of_environment(std::optional<std::uint64_t> cou
   if (const auto index = number_in(variable, "JOB_COMPLETION_INDEX")) {
     if (!count)
       throw format_error(
-          "sweep: JOB_COMPLETION_INDEX is set, and nothing says how many parts there are; give --shards N, the job's "
+          "sweep: JOB_COMPLETION_INDEX is set, but the number of parts is not known; give --shards N, with N the job's number of "
           "completions");
     return valid(*index, *count, "JOB_COMPLETION_INDEX");
   }

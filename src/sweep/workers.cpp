@@ -265,7 +265,8 @@ class driver {
 
 sweep_outcome run_sweep(const campaign& c, const sweep_folder& folder, const sweep_options& options) {
   require_threads(options.threads);
-  if (options.worker.empty()) throw format_error("sweep: no worker is named; give the program that runs tasks");
+  if (options.worker.empty())
+    throw format_error("sweep: sweep_options::worker is empty; set it to the program that runs tasks, with its arguments");
   folder.open(c);
   return driver(c, folder, options).run();
 }

@@ -178,7 +178,8 @@ trial bound_trial(problem p, std::string_view limit, const because& reason, tria
 }
 
 trial rounding_trial(problem p, trial_options options) {
-  const std::string what = " the exact outputs, each rounded once to nearest even, of " + description(p);
+  const std::string what =
+      " correctly rounded (each element is the exact value, rounded once to nearest even) on " + description(p);
   return {std::move(p), std::move(options), "is" + what, "is not" + what, rounded_correctly};
 }
 

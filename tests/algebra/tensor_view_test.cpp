@@ -62,7 +62,8 @@ TEST(tensor_view, reads_a_state_in_the_other_order) {
   EXPECT_TRUE(same_bits(copied(tensor_view(kv).with_last_axes_swapped(), "back"), copied({vk, {2, 3, 2}}, "state")));
   // Of strided memory, too.
   EXPECT_THAT(words_of<float>(copied(tensor_view(vk, {2, 2}, {4, 1}).with_last_axes_swapped(), "x")), ElementsAre(0, 4, 1, 5));
-  EXPECT_THAT(thrown([] { static_cast<void>(tensor_view(counted(3), {3}).with_last_axes_swapped()); }), HasSubstr("no two axes"));
+  EXPECT_THAT(thrown([] { static_cast<void>(tensor_view(counted(3), {3}).with_last_axes_swapped()); }),
+              HasSubstr("fewer than two axes"));
 }
 
 TEST(tensor_view, says_what_is_wrong_and_what_to_do) {

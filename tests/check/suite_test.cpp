@@ -225,7 +225,7 @@ TEST_F(suites, what_cannot_be_judged_fails_alone) {
   EXPECT_EQ(r.cases[0].state, case_state::judged);
   EXPECT_EQ(r.count(case_state::failed), 5U);
   EXPECT_EQ(r.judged, verdict::undecided);
-  const std::string says[] = {"", "none.problem", "gone.result", "cut.result", "no plan lists", "fla-chunk-delta"};
+  const std::string says[] = {"", "none.problem", "gone.result", "cut.result", "no preset lists", "fla-chunk-delta"};
   const json views = json::parse(to_json(r));
   for (std::size_t i = 1; i < r.cases.size(); ++i) {
     EXPECT_EQ(r.cases[i].state, case_state::failed);

@@ -117,7 +117,7 @@ expect 0 "" gen --op kda --T 32 --K 16 --V 8 --seed 3 -o gated.safetensors
 expect 0 "double-double: 512" oracle gated.safetensors -o truth.safetensors
 expect 3 "could not be rounded with certainty" oracle gated.safetensors -o truth.safetensors --max-bits 53 --json truth.json
 grep -q '"undecided.o.indices":"0-511"' truth.safetensors && grep -q '"o": "0-511"' truth.json || { echo "FAIL oracle does not list what it left undecided"; failures=$((failures + 1)); }
-expect 0 "as sums of fp64 numbers (4 in each sum, each the correctly rounded remainder" oracle gated.safetensors -o sums.safetensors --bits 200
+expect 0 "as sums of fp64 numbers (4 in each sum; each is what the numbers before it leave of the exact value" oracle gated.safetensors -o sums.safetensors --bits 200
 expect 0 "measured" check gated.safetensors sums.safetensors --no-plan
 case $output in *unknown*) echo "FAIL check does not know the oracle's own file: $output"; failures=$((failures + 1)) ;; esac
 expect 2 "on the reference path" check gated.safetensors sums.safetensors
@@ -144,7 +144,7 @@ expect 2 "" inverse --keys gaussian
 expect 1 "power, in these draws; the verdict uses this one" inverse --keys elu1 --beta "U(0,2)" --chunk 7 --method neumann --format fp32
 expect 0 "in these draws" inverse --keys cos=0.9 --beta 1 --chunk 16 --method forward --format fp32 --store bf16 --worst-case
 expect 0 "merge operands tf32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward16+block --format fp32 --merge-format tf32 --store bf16
-expect 2 "fp32 with merges in tf32" inverse --keys cos=0.9 --beta 1 --method forward16+block --format bf16 --accumulate fp32 --merge-format fp16
+expect 2 "--format fp32 --merge-format tf32 --accumulate fp32" inverse --keys cos=0.9 --beta 1 --method forward16+block --format bf16 --accumulate fp32 --merge-format fp16
 expect 3 "stopped before" inverse --keys gaussian --beta 0.1 --chunk 1000 --method neumann --format fp32 --max-seconds 0.2
 expect 2 "286 GiB" inverse --keys identical --beta 1 --chunk 20000 --method forward --format fp32 --threads 2
 for seed in 18446744073709551616 -1 1x ""; do
@@ -152,7 +152,7 @@ for seed in 18446744073709551616 -1 1x ""; do
 done
 expect 0 "safe" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 --seed 18446744073709551615
 for option in --accumulate --store --merge-format; do
-  expect 2 "leave it out" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 $option ""
+  expect 2 "leave the option out" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 $option ""
 done
 code=0
 timeout --preserve-status -s INT 0.5 "$program" inverse --keys gaussian --beta 0.1 --chunk 1000 --method neumann --format fp32 > stopped.txt 2>&1 || code=$?
@@ -246,7 +246,7 @@ assert bad.text.startswith("verdict      refuted: ") and "\nagain        deltapr
 assert bad.get("type") == "refuted" and all(float(case.get("time")) >= 0 for case in xml.parse(sys.argv[1]).getroot().iter("testcase"))
 PY
 expect 2 "into its [[case]] tables" check kit/mine.toml --plan fp32
-expect 2 "belong to a suite" check $problem $chunk --no-plan --skip-missing
+expect 2 "work only with a suite" check $problem $chunk --no-plan --skip-missing
 echo 'plam = 1' >> kit/mine.toml
 expect 2 'did you mean "plan"' check kit/mine.toml
 expect 2 "nowhere.toml" check nowhere.toml
@@ -268,12 +268,12 @@ expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 --fault scale-missin
 expect 1 "part 2: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --part wide.safetensors bad16.safetensors
 expect 2 "every result" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 3 "so the test could not fail" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
-expect 2 "store do, dfinal_state or both" invariant gradients wide.safetensors wide64.safetensors
+expect 2 "record in it those of the two that the backward pass was given" invariant gradients wide.safetensors wide64.safetensors
 expect 2 "wide.safetensors: gradients need do or dfinal_state" oracle wide.safetensors --gradients -o never.safetensors
 expect 0 "" gen $small --cotangents -o slope.safetensors
-expect 0 "the gradients have a part from dfinal_state too" inspect slope.safetensors
+expect 0 "dfinal_state contributes to the gradients too" inspect slope.safetensors
 expect 0 "" oracle slope.safetensors --gradients --round bf16 -o slopes.safetensors
-expect 0 "I2: both sides agree" invariant gradients slope.safetensors slopes.safetensors --json identities.json
+expect 0 "the two sides of I2 agree" invariant gradients slope.safetensors slopes.safetensors --json identities.json
 grep -q '"name": "I4M"' identities.json || { echo "FAIL invariant gradients left out an identity"; failures=$((failures + 1)); }
 expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --plan fp32
 expect 3 "max-seconds 1e-06 ran out: the check was stopped before the exact gradients" invariant gradients slope.safetensors slopes.safetensors --max-seconds 0.000001
@@ -285,7 +285,7 @@ for option in "--false-alarm 0.01" "--no-power" "--strict-padding"; do
   done
   expect 0 "within the limits of its plan" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors $option
 done
-expect 2 "leave the parts out" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
+expect 2 "leave out --part and --parts-dir" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 2 "tensor o is missing" invariant prefix slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 1 "fails in sequence 0, head" invariant gradients slope.safetensors slopes.safetensors --accuracy 1e-6
 # A set of calls: made, refused where it is not recorded yet, judged where it is.

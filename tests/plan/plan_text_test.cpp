@@ -319,8 +319,8 @@ TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
   refused("o", "value_operand", "\"stored\"", {"[o] value_operand = \"stored\"", "not a valid value of this key"});
   refused("v_new", "key_operand", "\"stored\"", {"[v_new] key_operand = \"stored\"", "not a valid value of this key"});
   refused("o", "scale", "\"k\"", {"[o] scale = \"k\"", "o, q, l2norm"});
-  refused("o", "scale", "\"q\"", {"[o] scale", "contradicts [backward]"});
-  refused("o", "scale", "[\"o\", \"l2norm\"]", {"[o] scale", "contradicts [backward]"});
+  refused("o", "scale", "\"q\"", {"[o] scale", "in a plan with [backward]"});
+  refused("o", "scale", "[\"o\", \"l2norm\"]", {"[o] scale", "in a plan with [backward]"});
   refused("o", "read_store", "\"tf32\"", {"[o] read_store = \"tf32\"", "operands only"});
   refused("o", "read_store", "\"stored\"", {"[o] read_store = \"stored\""});
   for (const char* value : {"0", "-1e-6", "1", "inf", "nan", "\"1e-6\"", "true", "[1e-6, 2]"}) {
@@ -365,7 +365,7 @@ TEST(plan_text, says_what_is_rounded_on_the_way_to_a_stage) {
   EXPECT_EQ(two[0].o.scale_store, fp16);
   EXPECT_EQ(two[1].name, "mine ([beta] into rows)");
   expect_refused(plan_lines(all).set("gate", "clip", "[20, -20]"),
-                 {"[gate] clip = a list must have its first number below its second"});
+                 {"[gate] clip = a list whose first number is not below its second"});
   expect_refused(plan_lines(all).set("gate", "clip", "-20"), {"[gate] clip", "must be two numbers"});
   expect_refused(plan_lines(all).set("beta", "into", "\"row\""), {"[beta] into = \"row\"", "product, rows"});
 }

@@ -14,9 +14,9 @@ from deltaproof.messages import in_python
 @pytest.mark.parametrize(
     ("program", "python"),
     [
-        ("state one with --plan (candidates: fp32)", "state one with plan=... (candidates: fp32)"),
-        ("or ask with --no-plan, or give a limit with --max-error", "or ask with plan=False, or give a limit with max_error=..."),
-        ("allow more time: a larger --max-seconds, or none", "allow more time: a larger max_seconds=..., or none"),
+        ("name a plan with --plan (candidates: fp32)", "name a plan with plan=... (candidates: fp32)"),
+        ("measure errors only with --no-plan, or give an error limit with --max-error", "measure errors only with plan=False, or give an error limit with max_error=..."),
+        ("allow more time: give a larger --max-seconds, or leave it out", "allow more time: give a larger max_seconds=..., or leave it out"),
         ("--max-error o:speed=1: no metric", "max_error='o:speed=1': no metric"),
         ("unknown; `deltaproof list faults` has them all", "unknown; deltaproof.faults() has them all"),
         ("my--plan and a -- b stay", "my--plan and a -- b stay"),

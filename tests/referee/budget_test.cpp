@@ -93,7 +93,7 @@ TEST(runs_needed, are_enough_and_one_fewer_is_not) {
       for (std::size_t head = 0; head < keys; ++head) all.push_back(key(samples(variants, sample), norm_kind::rms, 0, head));
       for (const threshold& t : thresholds(all, one_percent)) {
         EXPECT_EQ(t.enough, runs == needed) << t.provenance;
-        EXPECT_EQ(t.provenance.find("add runs") == std::string::npos, t.enough);
+        EXPECT_EQ(t.provenance.find("give longer sequences") == std::string::npos, t.enough);
       }
     }
   }
@@ -221,7 +221,7 @@ TEST(non_finite_runs, leave_no_finite_limit_and_spoil_no_other_key) {
 TEST(a_limit_that_overflows, is_no_finite_limit) {
   const threshold t = only(key({pair_about(1, 2)}), {1e-8, 1});
   EXPECT_FALSE(t.finite);
-  EXPECT_THAT(t.provenance, HasSubstr("no finite limit: it overflows"));
+  EXPECT_THAT(t.provenance, HasSubstr("no finite limit: the computed limit overflows"));
 }
 
 // Runs of one variant with spread s, without skewness where they are even in number.

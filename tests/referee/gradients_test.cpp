@@ -265,7 +265,7 @@ TEST(gradients_by_plan, of_no_tokens_are_vacuous) {
   const check_report report = check(p, r, options);
   EXPECT_EQ(report.judged, verdict::vacuous) << report.reason;
   EXPECT_THAT(report.remedy, HasSubstr("at least one token"));
-  EXPECT_THAT(to_text(report, {}), HasSubstr("none has an element that the plan can judge"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("the plan limits no element of them"));
   EXPECT_THAT(to_text(report, {}), ::testing::Not(HasSubstr("--no-power")));
 }
 

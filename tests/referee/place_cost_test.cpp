@@ -126,14 +126,16 @@ TEST(place_cost, names_the_variants_that_are_adequate_by_themselves) {
     judge_places(places, 1e-6, 3, [&](std::size_t number) { return names[number]; }, out);
     return out.reason;
   };
-  EXPECT_THAT(reason({of_variants({20, 2, 2}, 1)}), HasSubstr("adequate by themselves are second, third; if the kernel keeps"));
+  EXPECT_THAT(reason({of_variants({20, 2, 2}, 1)}),
+              HasSubstr("each of these is adequate alone: second, third; if the kernel keeps"));
   // In every place; what a place has no runs of its own of is its first variant there.
-  EXPECT_THAT(reason({of_variants({20, 2, 2}, 1), of_variants({2, 20, 2}, 9)}), HasSubstr("adequate by itself is third; if"));
-  EXPECT_THAT(reason({of_variants({2, 20}, 1)}), HasSubstr("adequate by themselves are first, third; if"));
+  EXPECT_THAT(reason({of_variants({20, 2, 2}, 1), of_variants({2, 20, 2}, 9)}),
+              HasSubstr("this one is adequate alone: third; if"));
+  EXPECT_THAT(reason({of_variants({2, 20}, 1)}), HasSubstr("each of these is adequate alone: first, third; if"));
   EXPECT_THAT(reason({of_variants({20, 12, 20}, 1)}), ::testing::EndsWith("between fp16 and bf16)"));
   EXPECT_THAT(reason({of_variants({2, 2, 2}, 1)}), IsEmpty());
   // Their errors are 1e-3 times the ratio.
-  EXPECT_THAT(reason({of_variants({20, 4, 2}, 1)}, 3e-3), HasSubstr("adequate by itself is third; if"));
+  EXPECT_THAT(reason({of_variants({20, 4, 2}, 1)}, 3e-3), HasSubstr("this one is adequate alone: third; if"));
 }
 
 }  // namespace

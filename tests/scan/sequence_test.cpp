@@ -75,7 +75,7 @@ TEST(sequence, refuses_each_wrong_shape_naming_operand_and_both_values) {
   EXPECT_THAT(message_of(s), ::testing::AllOf(HasSubstr("step holds 3"), HasSubstr("= 6")));
   s = sound();
   s.decay.resize(6);
-  EXPECT_THAT(message_of(s), ::testing::AllOf(HasSubstr("decay holds 6"), HasSubstr("tokens = 3"), HasSubstr("= 12")));
+  EXPECT_THAT(message_of(s), ::testing::AllOf(HasSubstr("decay holds 6"), HasSubstr("per token (3)"), HasSubstr("(12)")));
   s = sound();
   s.initial_state = matrix<double>(5, 4);
   EXPECT_THAT(message_of(s), ::testing::AllOf(HasSubstr("5 x 4"), HasSubstr("4 x 5"), HasSubstr("transposed")));

@@ -260,7 +260,7 @@ def what_is_refused(box):
         (["sweep", "c.toml"], "give -o DIR"),
         (["sweep", "c.toml", "-o", "x", "--shard", "0/3"], "write 3/40"),
         (["sweep", "c.toml", "-o", "x", "--tasks", "48"], "numbers below 48"),
-        (["sweep", "c.toml", "-o", "x", "--tasks", "1", "--shard", "1/2"], "give one of them"),
+        (["sweep", "c.toml", "-o", "x", "--tasks", "1", "--shard", "1/2"], "--tasks cannot be given with --shard"),
         (["sweep", "c.toml", "-o", "x", "--seed", "2"], "--seed has no effect here"),
         (["merge", "nowhere", "-o", "m.json"], "is not there"),
     ):

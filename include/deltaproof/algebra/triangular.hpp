@@ -88,7 +88,7 @@ inline constexpr auto inverse_methods = std::to_array<named_inverse>({
      "substitution on 16 x 16 diagonal blocks, then block merges (the algorithm of fla)"},
     {"forward16+block2",
      {diagonal_kind::forward, 16, merge_kind::block2},
-     "substitution on 16 x 16 diagonal blocks, then merges of two halves"},
+     "substitution on 16 x 16 diagonal blocks, then block merges, two halves at a time"},
     {"neumann16+block",
      {diagonal_kind::neumann, 16, merge_kind::block},
      "sum of the powers of -L up to the 15th on 16 x 16 diagonal blocks, then block merges"},

@@ -37,7 +37,7 @@ struct environment_error : error {
   const volatile double inward = unit - tiny;
   const volatile double tie = (1 + 0x1p-52) * unit + half_ulp;
   if (up != 1 || down != -1 || inward != 1 || tie != 1 + 0x1p-51) {
-    faults.emplace_back("the rounding mode is not to nearest even: call fesetround(FE_TONEAREST)");
+    faults.emplace_back("the rounding mode is not round to nearest, ties to even: call fesetround(FE_TONEAREST)");
   } else {
     // These three tell faults apart only where single operations round to nearest.
     const volatile double factor = 1 + 0x1p-30;

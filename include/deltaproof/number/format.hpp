@@ -18,7 +18,7 @@
 #include "deltaproof/support/errors.hpp"
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
-#error "deltaproof: -ffast-math and -ffinite-math-only change every result; compile without them"
+#error "deltaproof: -ffast-math and -ffinite-math-only may change any result; compile without them"
 #endif
 static_assert(std::numeric_limits<double>::is_iec559 && std::numeric_limits<float>::is_iec559,
               "deltaproof needs IEEE 754 float and double");

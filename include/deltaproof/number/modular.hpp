@@ -83,7 +83,8 @@ inline modular reduce(double x) {
   const detail::unrounded parts = detail::unround(x);
   if (parts.is_special()) {
     if (x == 0) return modular();
-    throw domain_error("NaN and infinities have no image modulo 2^61 - 1; got " + std::to_string(x));
+    throw domain_error("cannot reduce " + std::to_string(x) +
+                       " modulo 2^61 - 1: only a finite number can be reduced; test with isfinite first");
   }
   const modular magnitude(static_cast<std::int64_t>(parts.significand));
   // The order of 2 is 61, so a negative power is a positive one.

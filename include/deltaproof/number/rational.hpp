@@ -24,7 +24,8 @@ using rational = boost::multiprecision::number<boost::multiprecision::gmp_ration
 /// Throws domain_error for NaN and infinities.
 inline rational exact(double x) {
   if (!std::isfinite(x)) {
-    throw domain_error("only finite numbers are rationals; got " + std::to_string(x) + ", test with isfinite first");
+    throw domain_error("cannot convert " + std::to_string(x) +
+                       " to a rational: only a finite number can be converted; test with isfinite first");
   }
   rational result;
   mpq_set_d(result.backend().data(), x);

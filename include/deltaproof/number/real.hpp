@@ -113,7 +113,7 @@ struct lift_rule<real_of_digits<Digits>, rational> {
   static constexpr bool exact = true;
   static rational apply(const real_of_digits<Digits>& x) {
     if (mpfr_number_p(x.backend().data()) == 0) {
-      throw domain_error("only finite numbers are rationals; test with isfinite first");
+      throw domain_error("cannot convert NaN or an infinity to a rational; test with isfinite first");
     }
     rational result;
     mpfr_get_q(result.backend().data(), x.backend().data());

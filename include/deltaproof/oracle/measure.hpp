@@ -63,7 +63,7 @@ inline constexpr auto metrics = std::to_array<named_metric>({
     {metric::max_abs, "max_abs", "largest |error|", &measurement::max_abs, false},
     {metric::rel_fro, "rel_fro", "|error|_F / |exact|_F", &measurement::rel_fro, true},
     {metric::fla_ratio, "fla_ratio", "rms(error) / (rms(exact) + 1e-8), as fla's assert_close", &measurement::fla_ratio, true},
-    {metric::ulps, "ulps", "largest |error| in units of the last place of the result's format, at the exact value",
+    {metric::ulps, "ulps", "largest |error| in ulps of the result's format; each ulp is taken at the exact value",
      &measurement::ulps, false},
 });
 [[nodiscard]] std::string_view name_of(metric m);

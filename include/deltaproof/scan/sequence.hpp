@@ -103,9 +103,8 @@ struct sequence {
     require_size("v", v.size(), "tokens * steps_per_token * value_dim", rows() * value_dim);
     require_size("step", step.size(), "tokens * steps_per_token", rows());
     if (!decay.empty() && decay.size() != tokens && decay.size() != tokens * key_dim) {
-      throw shape_error("sequence: decay holds " + std::to_string(decay.size()) + " values, needs 0, tokens = " +
-                        std::to_string(tokens) + " or tokens * key_dim = " + std::to_string(tokens * key_dim) +
-                        "; give none, one per token or one per token and channel");
+      throw shape_error("sequence: decay holds " + std::to_string(decay.size()) + " values; give none, one per token (" +
+                        std::to_string(tokens) + ") or one per token and channel (" + std::to_string(tokens * key_dim) + ")");
     }
     if (!(initial_state.rows() == 0 && initial_state.cols() == 0) &&
         !(initial_state.rows() == key_dim && initial_state.cols() == value_dim)) {

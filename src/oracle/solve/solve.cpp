@@ -52,7 +52,9 @@ void require_parts(const question& q) {
   }
   for (const auto& to : {q.round_output, q.round_state}) {
     if (to && !(*to == fp64)) {
-      throw format_error("solve: parts are fp64 numbers; round to fp64, not to " + std::string(name_of(*to)));
+      throw format_error(
+          "solve: with parts, each value is a sum of fp64 numbers; set round_output and round_state to fp64, not to " +
+          std::string(name_of(*to)));
     }
   }
 }
