@@ -81,12 +81,12 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     const judged_statistic* rms = closest(plan, tensor, norm_kind::rms);
     const judged_statistic* max = closest(plan, tensor, norm_kind::max);
     if (rms == nullptr || max == nullptr) continue;
-    if (!std::isfinite(rms->limit.value) || !std::isfinite(max->limit.value)) {
-      budgets += std::string(budgets.empty() ? "" : "; ") + tensor + ": no limit, because emulating the plan overflows";
-      continue;
+    budgets += std::string(budgets.empty() ? "" : "; ") + tensor;
+    if (std::isfinite(rms->limit.value) && std::isfinite(max->limit.value)) {
+      budgets += " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3) + " of the limit";
+    } else {
+      budgets += std::string(": no limit, because ") + (rms->limit.enough ? "runs of the plan overflow" : "too few runs err");
     }
-    budgets += std::string(budgets.empty() ? "" : "; ") + tensor + " rms " + detail::general(closeness(*rms), 3) + ", max " +
-               detail::general(closeness(*max), 3) + " of the limit";
   }
   line("plan", plan.plan + ": " +
                    (plan.conforms == verdict::refuted ? "does not conform"

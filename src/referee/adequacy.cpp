@@ -309,7 +309,8 @@ void add_places(const trial& t, const drawn& runs, const std::vector<threshold>&
     place_cost cost;
     const threshold& limit = limits[first_place + 2 * b];
     // A floor is the reference's radius, not an error: an empty sequence leaves its state as it was.
-    cost.plan = !limit.finite ? infinity : limit.at_floor ? 0 : limit.typical;
+    const bool overflows = !limit.finite && limit.enough;  // not: of too few runs with an error
+    cost.plan = overflows ? infinity : limit.at_floor ? 0 : limit.typical;
     // What is exactly 0 has cancelled: errors are relative to what such values are elsewhere in the head, or on moved inputs.
     const double elsewhere = place.tensor == "o" ? largest_output : runs.range[static_cast<std::size_t>(formed::state)];
     const double scale = std::isfinite(elsewhere) ? elsewhere : 0;

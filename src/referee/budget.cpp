@@ -280,6 +280,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     if (widest.from == nullptr) {
       threshold none = no_budget(s, alpha, v, scatter_unknown);
       none.enough = false;
+      none.typical = std::exp(c.mean);
       return none;
     }
     const double own_share = table.known_spread(s.norm, 0).first / law.first;

@@ -361,6 +361,7 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     if (any) {
       out.rms.push_back(std::move(rms));
       out.rms_got.push_back(m.rms_ratio);
+      out.rms_of_the_rest.push_back(m.rms_of_the_rest);
     }
     // A mean of fewer errors than a byte counts is no bias worth a test: its standard error alone is 0.018 ulp and more.
     if (m.bias.count < 256) continue;

@@ -195,6 +195,7 @@ void leave_out_overflowed(trial& t, overflow_question& overflow);
 struct stage_draws {
   std::vector<statistic> rms;  ///< tensor: the stage's name
   std::vector<double> rms_got;
+  std::vector<double> rms_of_the_rest;
   std::vector<signed_statistic> bias;
   std::vector<double> bias_got;
   std::set<std::string> overflowing;  ///< stages in which the plan's own runs are not finite either

@@ -145,10 +145,12 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       if (draws.rms[i].tensor != m.name) continue;
       s.rms_limit = rms_limits[i];
       s.rms_ratio = draws.rms_got[i];
-      if (!rounds_less && rms_limits[i].finite && !(s.rms_ratio <= rms_limits[i].value) && s.judged != verdict::refuted) {
+      const double rest = draws.rms_of_the_rest[i];
+      if (!rounds_less && rms_limits[i].finite && !(rest <= rms_limits[i].value) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
-        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + " on " + draws.slice +
-                   "; a kernel that conforms to the plan stays below " + digits(rms_limits[i].value);
+        s.reason = m.name + ": the rms of error/bound is " + digits(rest) + " on " + draws.slice + ", without its " +
+                   std::to_string(excused_lines) + " worst rows and columns; a kernel that conforms to the plan stays below " +
+                   digits(rms_limits[i].value);
       }
     }
     s.bias = m.bias.mean;
@@ -295,7 +297,10 @@ void conclude(const trial& t, const std::string& says_nothing, plan_report& out)
     out.reason = "no element could be judged";
   } else if (!out.judged) {
     out.conforms = verdict::undecided;
-    out.reason = "emulating the plan overflows on these inputs, so no error limit can be derived";
+    const bool overflows = std::any_of(out.statistics.begin(), out.statistics.end(),
+                                       [](const judged_statistic& s) { return !s.limit.finite && s.limit.enough; });
+    out.reason = (overflows ? "emulating the plan overflows" : "too few emulated runs have an error") +
+                 std::string(" on these inputs, so no error limit can be derived");
   } else if (out.power.ran && out.power.visible.empty()) {
     out.conforms = verdict::vacuous;
     out.reason = "no limit is exceeded, but these inputs can show none of the " + std::to_string(out.power.invisible.size()) +

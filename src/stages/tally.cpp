@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "emulate/products.hpp"
@@ -89,6 +90,50 @@ bool earlier(const stage_place& a, const stage_place& b) {
 
 }  // namespace
 
+void worst_lines::add(const stage_place& first, std::span<const double> ratios, double squares) {
+  const auto chunk = [](const stage_place& x) { return std::tie(x.sequence, x.head, x.chunk); };
+  if (first.row != at_.row || chunk(first) != chunk(at_)) end_row();
+  if (chunk(first) != chunk(at_)) end_chunk();
+  at_ = first;
+  if (columns_.size() < first.element + ratios.size()) columns_.resize(first.element + ratios.size());
+  double* const column = columns_.data() + first.element;
+  const double* const ratio = ratios.data();
+  const std::size_t count = ratios.size();
+  deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < count; ++i) column[i] += ratio[i] < infinity ? ratio[i] * ratio[i] : 0;
+  });
+  row_ += squares;
+}
+
+void worst_lines::end_row() {
+  note(row_);
+  row_ = 0;
+}
+
+void worst_lines::end_chunk() {
+  for (const double x : columns_) note(x);
+  columns_.clear();
+}
+
+void worst_lines::note(double squares) {
+  if (!(squares > largest_.front())) return;
+  largest_.front() = squares;
+  std::sort(largest_.begin(), largest_.end());
+}
+
+void worst_lines::merge(const worst_lines& later) {
+  worst_lines other = later;
+  for (worst_lines* x : {this, &other}) x->end_row(), x->end_chunk();
+  for (const double x : other.largest_) note(x);
+}
+
+double worst_lines::sum() const {
+  worst_lines all = *this;
+  all.end_row();
+  all.end_chunk();
+  return std::accumulate(all.largest_.begin(), all.largest_.end(), 0.0);
+}
+
 tally::tally(const format& stored)
     : stored_(stored),
       overflows_from_(largest(stored) + half_ulp(largest(stored), stored)),
@@ -150,7 +195,7 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
   double *const storing = storing_.data(), *const ratio = ratio_.data(), *const open = open_.data(), *const lost = lost_.data(),
                 *const ulps = ulps_.data();
   const double* const stored = stored_want_.data();
-  double most = 0;
+  double most = 0, squares = 0;
   std::size_t biased = 0;
   deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
     const half_ulps half = half_ulp_;  // that the rows cannot alias
@@ -175,7 +220,7 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
     most = std::bit_cast<double>(largest);
     const auto square = [=](std::size_t i)
                             __attribute__((always_inline)) { return ratio[i] < infinity ? ratio[i] * ratio[i] : 0; };
-    ratio_squares_ += sum_of(count, square);
+    squares = sum_of(count, square);
     ratio_fourths_ += sum_of(count, [=](std::size_t i) __attribute__((always_inline)) { return square(i) * square(i); });
     open_squares_ += sum_of(count, [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i]; });
     expected_squares_ +=
@@ -186,6 +231,8 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
   measured_.judged += count;
   measured_.bias.count += biased;
   measured_.ratios.add({ratio, count});
+  ratio_squares_ += squares;
+  worst_.add(place, {ratio, count}, squares);
   if (measured_.worst && !(most > measured_.worst->ratio) && !(most > 1)) return;
   for (std::size_t i = 0; i < count; ++i) {
     if (measured_.worst && !(ratio[i] > measured_.worst->ratio) && !(ratio[i] > 1)) continue;
@@ -230,11 +277,10 @@ void tally::add_one(stage_place& place, double error, double stored_want) {
     place.ratio = distance / place.bound;
   }
   measured_.ratios.add(place.ratio);
-  if (std::isfinite(place.ratio)) {
-    const double square = place.ratio * place.ratio;
-    ratio_squares_ += square;
-    ratio_fourths_ += square * square;
-  }
+  const double square = std::isfinite(place.ratio) ? place.ratio * place.ratio : 0;
+  worst_.add(place, {&place.ratio, 1}, square);
+  ratio_squares_ += square;
+  ratio_fourths_ += square * square;
   if (!unknown && place.bound > 0) {
     const double open = error / place.bound, stored = (stored_want - place.want) / place.bound;
     open_squares_ += open * open;
@@ -263,6 +309,7 @@ void tally::merge(const tally& later) {
   measured_.bias.count += later.measured_.bias.count;
   ratio_squares_ += later.ratio_squares_;
   ratio_fourths_ += later.ratio_fourths_;
+  worst_.merge(later.worst_);
   open_squares_ += later.open_squares_;
   expected_squares_ += later.expected_squares_;
   bias_sum_ += later.bias_sum_;
@@ -281,7 +328,11 @@ void tally::merge(const tally& later) {
 // -f'(c)/f(c) h^2/12. With |x f'/f| <= 4 on average and h <= 2^(1-p) |x| that is at most 2^(1-p)/3 ulps.
 stage_measurement tally::finish() const {
   stage_measurement result = measured_;
-  if (result.judged > 0) result.rms_ratio = std::sqrt(ratio_squares_ / static_cast<double>(result.judged));
+  if (result.judged > 0) {
+    const auto count = static_cast<double>(result.judged);
+    result.rms_ratio = std::sqrt(ratio_squares_ / count);
+    result.rms_of_the_rest = std::sqrt(std::max(0.0, ratio_squares_ - worst_.sum()) / count);
+  }
   if (ratio_squares_ > 0) {
     const double around = ratio_fourths_ - ratio_squares_ * ratio_squares_ / static_cast<double>(result.judged);
     result.rms_scatter = std::sqrt(std::max(0.0, around)) / (2 * ratio_squares_);

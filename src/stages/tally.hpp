@@ -5,12 +5,32 @@
 // heads in a fixed order, so that a report does not depend on the number of threads.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
 #include "stages/parts.hpp"
 
 namespace deltaproof::stages_detail {
+
+/// The largest sums of squared ratios in one row of a chunk, or in one column of it.
+class worst_lines {
+ public:
+  /// Rows follow each other, each in one piece or several. `squares`: the sum of those of the finite ratios.
+  void add(const stage_place& first, std::span<const double> ratios, double squares);
+  void merge(const worst_lines& later);
+  [[nodiscard]] double sum() const;
+
+ private:
+  void end_row();
+  void end_chunk();
+  void note(double squares);
+
+  std::array<double, excused_lines> largest_{};  ///< the least of them first
+  stage_place at_{};
+  double row_ = 0;
+  std::vector<double> columns_;
+};
 
 class tally {
  public:
@@ -43,6 +63,7 @@ class tally {
   stage_measurement measured_;
   double ratio_squares_ = 0;
   double ratio_fourths_ = 0;
+  worst_lines worst_;
   double expected_squares_ = 0;
   double open_squares_ = 0;
   double bias_sum_ = 0;

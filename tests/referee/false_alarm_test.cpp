@@ -349,5 +349,71 @@ TEST(adequacy, of_a_state_rounded_after_each_token_is_missing) {
   EXPECT_GT(report.conformance->adequacy.worst_ratio, 16);
 }
 
+// One entry of q e^{G-R} is truncated to the other neighbour in tf32, which moves a row of A; with the first seed no run shows
+// that.
+TEST(a_correct_run, whose_operand_falls_to_the_other_neighbour_is_not_refuted) {
+  generation g;
+  g.regime = "large";
+  g.op = op_kind::kda;
+  g.tokens = 17;
+  g.key_dim = 24;
+  g.value_dim = 1;
+  g.key_heads = 1;
+  g.value_heads = 2;
+  g.initial_state = "normal";
+  g.seed = 1000306;
+  const problem p = generate(g);
+  const plan& declared = preset("attention-gym-kda");
+  const auto all = variants(declared, p, path_kind::chunk, 64);
+  const auto in_tf32 =
+      std::find_if(all.begin(), all.end(), [](const plan_variant& v) { return v.name.ends_with("([A] operand tf32)"); });
+  ASSERT_NE(in_tf32, all.end());
+  emulation_options kernel;
+  kernel.stages = true;
+  kernel.noise_ulps = 1;
+  kernel.seed = g.seed;
+  const result r = emulate(p, *in_tf32, kernel, 1);
+  for (std::uint64_t seed = g.seed; seed < g.seed + 4; ++seed) {
+    check_options options;
+    options.plans = {declared};
+    options.threads = 1;
+    options.judge.power = false;
+    options.judge.seed = seed;
+    const check_report report = check(p, r, options);
+    EXPECT_NE(report.judged, verdict::refuted) << report.reason;
+  }
+}
+
+// One token in fp64, whose sums are nearly all exact: of all runs one errs in the final state, so that nobody knows how errors
+// scatter there. That is no limit, and no overflow.
+TEST(a_correct_run, beside_which_a_single_run_errs_is_adequate) {
+  generation g;
+  g.regime = "tails";
+  g.op = op_kind::delta_rule;
+  g.tokens = 1;
+  g.key_dim = 3;
+  g.value_dim = 2;
+  g.key_heads = g.value_heads = 1;
+  g.initial_state = "normal";
+  g.seed = 1000003;
+  const problem p = generate(g);
+  const plan& declared = preset("fp64");
+  const result r = emulate(p, variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
+  std::size_t unknown = 0;
+  for (std::uint64_t seed = g.seed; seed < g.seed + 8; ++seed) {
+    check_options options;
+    options.plans = {declared};
+    options.threads = 1;
+    options.judge.power = false;
+    options.judge.seed = seed;
+    const check_report report = check(p, r, options);
+    EXPECT_NE(report.judged, verdict::refuted) << report.reason;
+    EXPECT_TRUE(report.conformance->adequacy.adequate) << report.conformance->adequacy.reason;
+    EXPECT_THAT(to_text(report, {}), ::testing::Not(::testing::HasSubstr("overflows")));
+    unknown += to_text(report, {}).find("too few runs err") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GT(unknown, 0U);
+}
+
 }  // namespace
 }  // namespace deltaproof
