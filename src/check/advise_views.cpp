@@ -52,9 +52,11 @@ std::vector<const advised_choice*> worth_showing(const advised_kind& kind) {
 }  // namespace
 
 std::string advice_text(const advice& found, const commands& command) {
-  std::string text = "looked at    sequence " + std::to_string(found.sequence) + ", head " + std::to_string(found.head) + ", " +
-                     std::to_string(found.tokens) + " tokens: the state of this head decays most slowly of all (to 1/e in " +
-                     general(found.memory, 3) + " tokens)\n";
+  std::string text =
+      "looked at    sequence " + std::to_string(found.sequence) + ", head " + std::to_string(found.head) + ", " +
+      std::to_string(found.tokens) +
+      " tokens: of all heads this one forgets its state most slowly (gates and writes together leave 1/e of it after " +
+      general(found.memory, 3) + " tokens)\n";
   for (const advised_kind& kind : found.kinds) {
     const advised_choice* best = best_of(kind);
     text += "\n" + padded(kind.kind, 13) +

@@ -32,7 +32,7 @@ std::string why_not(std::string_view stage, const problem& p, const stage_inputs
                                [&](std::string_view need) { return need.empty() || stored.find(need) != nullptr; });
   if (!all && needs[1].empty()) return "needs " + std::string(needs[0]) + ", which is not stored";
   if (!all) return "needs " + std::string(needs[0]) + " and " + std::string(needs[1]) + ", which are not both stored";
-  if (stage == "o" && !stored.has_output()) return "needs h and v_new, or u and w to rebuild them; these are not stored";
+  if (stage == "o" && !stored.has_output()) return "needs h and v_new, or u and w to rebuild them; neither pair is stored";
   return {};
 }
 
