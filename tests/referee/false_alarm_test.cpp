@@ -25,6 +25,16 @@ const plan& preset(std::string_view name) {
   return *std::find_if(plans().begin(), plans().end(), [&](const plan& x) { return x.name == name; });
 }
 
+/// Without planted faults, in one thread.
+check_report judged_by(const plan& declared, const problem& p, const result& r, std::uint64_t seed) {
+  check_options options;
+  options.plans = {declared};
+  options.threads = 1;
+  options.judge.power = false;
+  options.judge.seed = seed;
+  return check(p, r, options);
+}
+
 class correct_runs : public ::testing::TestWithParam<std::string> {};
 
 // Small shapes, stages, another build or a native kernel, a rounding left out: all at once.
@@ -374,12 +384,7 @@ TEST(a_correct_run, whose_operand_falls_to_the_other_neighbour_is_not_refuted) {
   kernel.seed = g.seed;
   const result r = emulate(p, *in_tf32, kernel, 1);
   for (std::uint64_t seed = g.seed; seed < g.seed + 4; ++seed) {
-    check_options options;
-    options.plans = {declared};
-    options.threads = 1;
-    options.judge.power = false;
-    options.judge.seed = seed;
-    const check_report report = check(p, r, options);
+    const check_report report = judged_by(declared, p, r, seed);
     EXPECT_NE(report.judged, verdict::refuted) << report.reason;
   }
 }
@@ -401,12 +406,7 @@ TEST(a_correct_run, beside_which_a_single_run_errs_is_adequate) {
   const result r = emulate(p, variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
   std::size_t unknown = 0;
   for (std::uint64_t seed = g.seed; seed < g.seed + 8; ++seed) {
-    check_options options;
-    options.plans = {declared};
-    options.threads = 1;
-    options.judge.power = false;
-    options.judge.seed = seed;
-    const check_report report = check(p, r, options);
+    const check_report report = judged_by(declared, p, r, seed);
     EXPECT_NE(report.judged, verdict::refuted) << report.reason;
     EXPECT_TRUE(report.conformance->adequacy.adequate) << report.conformance->adequacy.reason;
     EXPECT_THAT(to_text(report, {}), ::testing::Not(::testing::HasSubstr("overflows")));
