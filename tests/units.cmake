@@ -31,7 +31,7 @@ deltaproof_test_group(unit_files 0 corpus_test exchange_test files_test golden_f
   view_test)
 deltaproof_test_group(unit_inputs 0 law_test regimes_test)
 deltaproof_test_group(unit_plan 0 backward_keys_test plan_page_test plan_test plan_text_test state_cache_test)
-deltaproof_test_group(unit_stages 0 roundings_test stages_kernel_test stages_test ways_test)
+deltaproof_test_group(unit_stages 0 roundings_test stages_kernel_test stages_test tally_test ways_test)
 deltaproof_test_group(recordings_stages 0 backward_stages_recordings stages_recordings)
 deltaproof_test_group(unit_emulate 0 backward_faults_test emulate_gradients_test emulate_test)
 deltaproof_test_group(unit_emulate 1 decays_test faults_test packs_test state_cache_test)

@@ -233,8 +233,7 @@ std::string page_of(const std::filesystem::path& folder, const named_files& fres
       std::string(style) +
       "</style></head><body>\n<header><h1>deltaproof: stability report</h1>\n<p class=\"soft\">Delta-rule linear attention in "
       "finite precision: what holds, what does not, and how each sentence was found. Each finding states the kind of its "
-      "evidence "
-      "(proved, exhaustive, certified, sampled, worst found, measured) and the command that makes it "
+      "evidence (proved, exhaustive, certified, sampled, worst found, measured) and the command that makes it "
       "again.</p></header>\n" +
       headlines_html(ledger) + "<ul class=\"answers\">\n";
   for (const report& r : reports) {

@@ -156,9 +156,8 @@ namespace {
 
 /// Whether the recurrence in fp32 may stand for the exact one. It rounds each decay and each key alike at every token, so after n
 /// tokens it may be n 2^-24 of its values off: in each stretch of tokens, and in the state, the run must err by eight times that,
-/// and by 2^-14 at least. A stretch has 64 tokens, or as many as the first bucket if that has
-/// fewer, because the run may err less there. Not where
-/// something is infinite or NaN, or too small for the full precision of fp32.
+/// and by 2^-14 at least. A stretch has 64 tokens, or as many as the first bucket if that has fewer, because the
+/// run may err less there. Not where something is infinite or NaN, or too small for the full precision of fp32.
 bool dwarfs_fp32(const head_output& run, const head_output& truth, std::size_t unit, std::size_t steps_per_token) {
   const auto large = [&](const double* got, const double* value, std::size_t count, std::size_t tokens) {
     const double share = std::max(0x1p-14, static_cast<double>(tokens * steps_per_token) * 0x1p-21);

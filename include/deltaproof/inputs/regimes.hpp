@@ -5,8 +5,8 @@
 // defaults, and get tensors that are the same bytes on every machine: numbers come from a counter-based generator,
 // pass through + - * / and sqrt alone, with exp and log1p rounded correctly by MPFR, and are rounded once to the
 // format of their tensor. It exists because random keys hide the faults kernels have shipped with; each regime says
-// which fault it brings to light. A new regime is one row of a table in inputs/regimes.cpp, a new law one in
-// inputs/regime_laws.cpp.
+// which fault it brings to light. A new regime is one row of a table in inputs/regimes.cpp, a new law of steps
+// or gates one in inputs/regime_laws.cpp.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The rows and columns of chunks that the rms of a stage is compared without.
+#include "stages/tally.hpp"
+
+#include <gtest/gtest.h>
+
+namespace deltaproof::stages_detail {
+namespace {
+
+/// A chunk of three rows and four columns.
+void add_chunk(worst_lines& lines, std::size_t chunk, const double (&ratios)[3][4]) {
+  for (std::size_t row = 0; row < 3; ++row) {
+    stage_place at{};
+    at.chunk = chunk;
+    at.row = row;
+    double squares = 0;
+    for (const double x : ratios[row]) squares += x * x;
+    lines.add(at, ratios[row], squares);
+  }
+}
+
+// A row and a column cross in one element, which counts in both: never less is excused than they have.
+TEST(worst_lines, are_rows_and_columns_of_one_chunk_each) {
+  worst_lines lines;
+  add_chunk(lines, 0, {{0, 0, 2, 0}, {3, 3, 3, 3}, {0, 0, 2, 0}});
+  EXPECT_EQ(lines.sum(), 36.0 + 17 + 3 * 9 + 4);  // the second row, the third column, the other columns, one of the other rows
+  worst_lines column;
+  add_chunk(column, 0, {{0, 1, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 0}});
+  EXPECT_EQ(column.sum(), 3.0 + 3);
+}
+
+TEST(worst_lines, of_several_chunks_are_the_largest_of_all) {
+  worst_lines in_one, first, second;
+  const double a[3][4] = {{5, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}}, b[3][4] = {{0, 7, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 1}};
+  add_chunk(in_one, 0, a);
+  add_chunk(in_one, 1, b);
+  add_chunk(first, 0, a);
+  add_chunk(second, 1, b);
+  first.merge(second);
+  EXPECT_EQ(in_one.sum(), 25.0 * 2 + 49 * 2 + 2);
+  EXPECT_EQ(first.sum(), in_one.sum());
+}
+
+}  // namespace
+}  // namespace deltaproof::stages_detail
