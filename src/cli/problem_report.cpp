@@ -64,7 +64,7 @@ void add_problem_report_options(CLI::App& command, problem_report_arguments& arg
   add_judging_options(command, args.judge, "With PROBLEM: ");
   command
       .add_option("--chunk", args.chunk,
-                  "With PROBLEM: chunk length for the intermediates of the inverse (default: the chunk_size of the first "
+                  "With PROBLEM: chunk length for the inverses and the gate exponents (default: the chunk_size of the first "
                   "RESULT that states one, else 64)")
       ->type_name("C")
       ->check(integer_within(1, 1024));

@@ -147,7 +147,8 @@ std::vector<precondition> steps(const problem& p) {
   }
   std::vector<precondition> out;
   out.push_back(std::move(stretch).says(remark::fine,
-                                        "b |k|^2 of each step: b after the update rule, k after the in-kernel normalisation"));
+                                        "b |k|^2 of each step: b is the effective step that the update rule makes of beta; k is "
+                                        "normalised if the kernel normalises it"));
   const auto expansive = factor.so_far().count, rows = factor.so_far().rows;
   out.push_back(expansive == 0
                     ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
