@@ -85,6 +85,10 @@ claim_evidence evidence_of(section from) {
   from.each("bands", [&](section band) { e.bands.push_back(band_of(std::move(band))); });
   from.done();
   if (e.bands.empty()) from.fail("evidence has bands, or values that are 'yes' or 'no'");
+  for (const auto& [name, value] : e.quotes) {
+    const auto reads = [&](const claim_band& b) { return b.value == name || b.over == name || b.minus == name; };
+    if (std::none_of(e.bands.begin(), e.bands.end(), reads)) from.fail("no band reads the quote '" + name + "'");
+  }
   return e;
 }
 

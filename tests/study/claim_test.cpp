@@ -238,6 +238,8 @@ TEST(ledger, a_row_that_says_too_little_or_too_much_is_refused_by_name) {
   EXPECT_THAT(with("bands = [{ value = \"x\", rival = 0, rival_is = \"r\" }]\n"), HasSubstr("'min' or 'max'"));
   EXPECT_THAT(with("check = \"no_such\"\nyes = [\"x\"]\n"), HasSubstr("no check 'no_such'"));
   EXPECT_THAT(with("quotes = { x = 1 }\n"), HasSubstr("has bands"));
+  EXPECT_THAT(with("quotes = { x = 1, y = 2 }\nbands = [{ value = \"x\", min = 1, rival = 0, rival_is = \"r\" }]\n"),
+              HasSubstr("no band reads the quote 'y'"));
   EXPECT_THAT(with("theorm = \"x\"\n"), HasSubstr("src/claims/s.toml:10: claim, evidence: no key 'theorm'"));
   EXPECT_THAT(refusal_of("[[claim]]\nid = \"c\"\nkind = \"guess\"\n"), HasSubstr("there is no kind 'guess'"));
 }

@@ -96,20 +96,38 @@ claim_values matrix_form() {
     return rows_of(stages.o) == expected && state_of(stages.final_state) == states.back();
   };
   const fraction_matrix ones = fraction_matrix::Ones(4, 4);
-  return {{"state_equal", c.start + change.transpose() * c.k == states.back()},
+  // P is the product of the transitions; H the sum of β_i v_i k_iᵀ, each times the transitions of the rows after it.
+  fraction_matrix p = eye(channels), h = zeros(width, channels), from_its_own_row = h;
+  for (Eigen::Index t = 0; t < c.k.rows(); ++t) {
+    const fraction_vector k = c.k.row(t);
+    const fraction_matrix moved = transition(k, c.beta[t]), written = c.beta[t] * c.v.row(t).transpose() * k.transpose();
+    p = p * moved;
+    h = h * moved + written;
+    from_its_own_row = (from_its_own_row + written) * moved;
+  }
+  return {{"p_and_h_equal", c.start * p + h == states.back()},
+          {"h_from_its_own_row_equal", c.start * p + from_its_own_row == states.back()},
+          {"state_equal", c.start + change.transpose() * c.k == states.back()},
           {"outputs_equal", outputs == expected},
           {"library_equal", in_chunks_of(tokens)},
           {"two_chunks_equal", in_chunks_of(tokens / 2)},
           {"mask_equal", lower_part(ones) - eye(4) == strictly_lower(ones)}};
 }
 
-/// W of a chunk, and of the same keys with one β changed.
+/// W of a chunk as T K and by its recursion, w_r = β_r (k_r − Σ w_i k_iᵀ k_r) over the rows before; and with one β changed.
 claim_values w_from_the_inputs() {
   chunk c;
   const fraction_matrix w = c.w();
   const bool from_t = c.solve(eye(tokens)) * c.k == w;
+  fraction_matrix by_recursion(tokens, channels);
+  for (Eigen::Index r = 0; r < c.k.rows(); ++r) {
+    fraction_vector left = c.k.row(r);
+    for (Eigen::Index i = 0; i < r; ++i) left -= c.k.row(i).dot(c.k.row(r)) * by_recursion.row(i).transpose();
+    by_recursion.row(r) = c.beta[r] * left.transpose();
+  }
+  const bool by_rows_equal = by_recursion == w;
   c.beta[0] += 1;
-  return {{"equal", from_t}, {"other_beta_equal", c.w() == w}};
+  return {{"equal", from_t}, {"recursion_equal", by_rows_equal}, {"other_beta_equal", c.w() == w}};
 }
 
 claim_values entries_of_the_inverse() {

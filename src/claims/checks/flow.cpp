@@ -242,7 +242,9 @@ claim_values efla_forms() {
   const fraction_matrix s = sample_matrix(2, 3, 19);
   const fraction_vector v = sample_vector(2, 21);
   const fraction_matrix printed = s * (eye(3) - coefficient * k * k.transpose()) + coefficient * v * k.transpose();
-  return {{"delta_step_equal", printed == delta_step(s, k, v, coefficient)},
+  const double eta = 1.0 / 3, squared = 49.0 / 9;
+  return {{"printed_over_exact_rule", -std::expm1(-eta * squared) / squared / effective_step(exact_flow{}, eta, squared)},
+          {"delta_step_equal", printed == delta_step(s, k, v, coefficient)},
           {"transition_is_of_the_unit_key", transition(k, coefficient) == transition(unit, 1 - e)},
           {"unit_key_same_value_equal", printed == delta_step(s, unit, v, 1 - e)},
           {"unit_key_value_over_length_equal", printed == delta_step(s, unit, v / length, 1 - e)}};

@@ -143,6 +143,7 @@ claim_values keys_of_layers() {
     philox stream(1, silu ? 300 : 301);
     std::vector<std::vector<double>> keys;
     double below = 0;
+    double least_entry = 0;
     for (std::size_t t = 0; t < rows; ++t) {
       std::vector<double> k(channels);
       double squared = 0;
@@ -151,6 +152,7 @@ claim_values keys_of_layers() {
         x = silu ? p / (1 + std::exp(-p)) : (p > 0 ? p + 1 : std::exp(p));
         squared += x * x;
         below += x < 0 ? 1 : 0;
+        least_entry = std::min(least_entry, x);
       }
       for (double& x : k) x /= std::sqrt(squared);
       keys.push_back(std::move(k));
@@ -164,6 +166,7 @@ claim_values keys_of_layers() {
     const std::string name = silu ? "silu" : "elu";
     out[name + "_share_below_0"] = below / static_cast<double>(rows * channels);
     out[name + "_least_cosine"] = least;
+    out[name + "_least_entry"] = least_entry;
   }
   out["largest_squared_length"] = largest;
   return out;

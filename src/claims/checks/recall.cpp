@@ -103,6 +103,8 @@ claim_values errors_over_length() {
     const enclosure delta = delta_error(relationship::identity, tokens);
     const enclosure hebbian = hebbian_error(relationship::identity, tokens);
     put(out, "delta" + at, delta);
+    // RLS with v = k holds the projector on the keys so far, after d keys I: E ‖S q − v‖² is t/d + 1, then 2.
+    put(out, "rls" + at, (2 - fraction(d - 1, 2 * tokens)) * fraction(1, d));
     put(out, "linear_attention" + at, hebbian);
     put(out, "gap" + at, hebbian / delta);
     put(out, "share_of_pairs" + at, pairs_error(moments_of(relationship::identity), tokens) / hebbian);
@@ -207,22 +209,32 @@ claim_values normalised_values() {
   return {{"equal", v / 5 == 7 * v / 35}, {"values_equal", v == 7 * v}, {"identity_value_has_length_1", k.squaredNorm() == 1}};
 }
 
-/// Unit keys of three channels, v = k: DeltaNet after six, least squares after three; and by symmetry the sum of v kᵀ over a
-/// key and its images under changes of sign, v = k²: 0, so that no linear fit says anything of v.
+/// Unit keys of three channels, v = k: DeltaNet after six, least squares after three, and after three other keys; one linear
+/// map of the keys instead; and by symmetry the sum of v kᵀ over a key and its images under changes of sign, v = k²: 0, so that
+/// no linear fit says anything of v.
 claim_values linear_fits() {
   const fraction_matrix keys{{fraction(2, 7), fraction(3, 7), fraction(6, 7)},
                              {fraction(3, 5), fraction(4, 5), 0},
                              {0, fraction(5, 13), fraction(12, 13)}};
   fraction_matrix delta = zeros(3, 3);
   for (Eigen::Index t = 0; t < 6; ++t) delta = delta_step(delta, keys.row(t % 3), keys.row(t % 3), 1);
-  const fraction_matrix gram = keys.transpose() * keys;
+  const auto least_squares_of = [](const fraction_matrix& k, const fraction_matrix& v) -> fraction_matrix {
+    return v.transpose() * k * (k.transpose() * k).inverse();
+  };
+  const fraction_matrix others{{fraction(3, 5), 0, fraction(-4, 5)},
+                               {fraction(5, 13), fraction(12, 13), 0},
+                               {fraction(6, 7), fraction(-2, 7), fraction(3, 7)}};
+  const fraction_matrix map = sample_matrix(2, 3, 113);
   fraction_matrix even = zeros(3, 3);
   for (int signs = 0; signs < 8; ++signs) {
     fraction_vector k{{1, 2, fraction(1, 2)}};
     for (int i = 0; i < 3; ++i) k[i] *= (signs >> i & 1) != 0 ? -1 : 1;
     even += k.cwiseAbs2() * k.transpose();
   }
-  return {{"least_squares_is_identity", gram * gram.inverse() == eye(3)},
+  return {{"least_squares_is_identity", least_squares_of(keys, keys) == eye(3)},
+          {"keys_equal", keys == others},
+          {"of_other_keys_is_identity", least_squares_of(others, others) == eye(3)},
+          {"linear_map_is_kept", least_squares_of(keys, keys * map.transpose()) == map},
           {"delta_is_identity", delta == eye(3)},
           {"squared_distance_of_delta", approximate((delta - eye(3)).squaredNorm())},
           {"squared_norm_of_even_powers", approximate(even.squaredNorm())}};
@@ -292,23 +304,29 @@ claim_values least_squares() {
       least = least && objective(other) > objective(best);
     }
   }
+  // Necessary and, the objective being convex, enough.
+  const auto normal_equations = [&](const fraction_matrix& s) {
+    return ((values - keys * s.transpose()).transpose() * keys).isZero(0);
+  };
   const fraction_matrix few = sample_matrix(2, 3, 112);
   return {{"rank_one_updates_equal", state_of(machine.state()) == sums * (gram + ridge * eye(3)).inverse()},
           {"least", least},
+          {"normal_equations", normal_equations(best)},
+          {"normal_equations_with_a_ridge", normal_equations(state_of(machine.state()))},
           {"two_pairs_have_an_inverse", (few.transpose() * few).determinant() != 0}};
 }
 
-/// Two runs of linear attention from different states, six tokens: their difference.
+/// Two runs of linear attention whose first token differs, six more tokens: their difference.
 claim_values linear_attention_keeps_distances() {
-  fraction_matrix a = sample_matrix(2, 3, 150);
-  fraction_matrix b = sample_matrix(2, 3, 151);
-  const fraction_matrix difference = a - b;
+  hebbian<rational> a(3, 2), b(3, 2);
+  a.step(span_of(sample_vector(3, 150)), span_of(sample_vector(2, 151)));
+  b.step(span_of(sample_vector(3, 152)), span_of(sample_vector(2, 153)));
+  const auto difference = [&]() -> fraction_matrix { return state_of(a.state()) - state_of(b.state()); };
+  const fraction_matrix before = difference();
   for (unsigned t = 0; t < 6; ++t) {
-    const fraction_matrix written = sample_vector(2, 160 + t) * sample_vector(3, 170 + t).transpose();
-    a += written;
-    b += written;
+    for (auto* run : {&a, &b}) run->step(span_of(sample_vector(3, 170 + t)), span_of(sample_vector(2, 160 + t)));
   }
-  return {{"difference_unchanged", a - b == difference}};
+  return {{"difference_unchanged", difference() == before}, {"difference_is_zero", before.isZero(0)}};
 }
 
 /// Four orthonormal keys, three times in turn, and what is read of a key among others that are not orthogonal to it.

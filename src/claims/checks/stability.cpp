@@ -194,6 +194,13 @@ claim_values below_one() {
           {"key_of_length_2_inside", along(2 * second, 1) >= -1}};
 }
 
+/// One unit key for ever, β = 12/5 and 9/10 in turn: what the first step and both do along it.
+claim_values varying_step() {
+  const fraction_matrix one = transition(second, fraction(12, 5));
+  const fraction_matrix two = one * transition(second, fraction(9, 10));
+  return {{"first", text_of(second.dot(one * second))}, {"product_of_two", text_of(second.dot(two * second))}};
+}
+
 /// A state on (3/5, 4/5) through 4096 steps with that key in bf16, 2η = 2, no values: its length over that of the start, each
 /// operation rounded to Operation, the state stored in Store.
 template <format Operation, format Store>
@@ -230,6 +237,7 @@ std::span<const claim_check> stability_checks() {
                                                           {"squash_is_longhorn", exactly, squash_is_longhorn},
                                                           {"other_ways", exactly, other_ways},
                                                           {"repeated_key_in_formats", exactly, repeated_key_in_formats},
+                                                          {"varying_step", exactly, varying_step},
                                                           {"below_one", exactly, below_one}});
   return all;
 }
