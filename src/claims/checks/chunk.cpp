@@ -143,13 +143,30 @@ claim_values entries_of_the_inverse() {
     }
     return a.inverse();
   };
-  rational largest = 0;
+  rational largest = 0, largest_of_t = 0;
   for (const auto& keys : {std::vector{first, second, third}, std::vector{first}}) {
-    for (const rational& beta : {fraction(1, 2), rational(1), rational(2)})
-      largest = std::max<rational>(largest, inverse_of(keys, beta).cwiseAbs().maxCoeff());
+    for (const rational& beta : {fraction(1, 2), rational(1), rational(2)}) {
+      const rational entry = inverse_of(keys, beta).cwiseAbs().maxCoeff();
+      largest = std::max<rational>(largest, entry);
+      largest_of_t = std::max<rational>(largest_of_t, entry * beta);
+    }
   }
-  return {{"largest_with_unit_keys", approximate(largest)},
-          {"last_entry_of_long_keys", approximate(abs(inverse_of({2 * first}, 1)(tokens - 1, 0)))}};
+  return {{"largest_with_unit_keys", text_of(largest)},
+          {"largest_of_t_with_unit_keys", text_of(largest_of_t)},
+          {"last_entry_of_long_keys", text_of(inverse_of({2 * first}, 1)(tokens - 1, 0))}};
+}
+
+/// A of blocks of 1, 3 and 2 rows, its inverse above them; and A with a diagonal block whose rows are dependent.
+claim_values block_triangles() {
+  fraction_matrix a = sample_matrix(6, 6, 95);
+  a.block(0, 1, 1, 5).setZero();
+  a.block(1, 4, 3, 2).setZero();
+  const fraction_matrix b = a.inverse();
+  fraction_matrix singular = a;
+  for (Eigen::Index j = 1; j < 4; ++j) singular(3, j) = singular(1, j) + singular(2, j);
+  return {{"is_inverse", a * b == eye(6)},
+          {"is_block_lower", b.block(0, 1, 1, 5).isZero(0) && b.block(1, 4, 3, 2).isZero(0)},
+          {"singular_block_has_an_inverse", singular.determinant() != 0}};
 }
 
 /// S₂ of 8 rows by the recursion as it must be, and as it is printed.
@@ -184,6 +201,7 @@ std::span<const claim_check> chunk_checks() {
                                                           {"matrix_form", exactly, matrix_form},
                                                           {"entries_of_the_inverse", exactly, entries_of_the_inverse},
                                                           {"w_from_the_inputs", exactly, w_from_the_inputs},
+                                                          {"block_triangles", exactly, block_triangles},
                                                           {"doubling", exactly, doubling},
                                                           {"all_algorithms", exactly, all_algorithms}});
   return all;

@@ -149,6 +149,8 @@ claim_values powers_of_a_key() {
   put_root(out, "square_over_cube", falls(2));
   put_root(out, "cube_over_fourth", falls(3));
   put(out, "share_beyond_one_half_at_most", coordinate_moment(4) * 256);  // Markov
+  // A map A of k misses k⁴ by ‖A‖² / d² a channel more than 0 does: of root mean square gain g by g² E k².
+  put_root(out, "quartic_gain_that_doubles_the_error", enclosure(coordinate_moment(4) / coordinate_moment(1)));
   put(out, "quartic_by_identity_over_by_zero", (coordinate_moment(1) + coordinate_moment(4)) / coordinate_moment(4));
   return out;
 }
@@ -168,6 +170,8 @@ claim_values exponential_and_sine() {
   put(out, "sine_variance_explained", explained_by_linear(s));
   // Whatever the keys, values of this mean err by its square at a query that knows nothing of them.
   put(out, "mean_alone_errs_by", e.mean * e.mean);
+  // Values e^z of standard normal z whose direction is the key: E e^2z is e².
+  out["before_the_norm_errs_by"] = approximate(2 - mean_survival(1000)) * std::exp(2.0);
   put(out, "mean_alone_errs_by_with_independent_keys", e.mean * e.mean * (2 - mean_survival(1000)));
   return out;
 }
@@ -202,11 +206,23 @@ claim_values values_scale_the_state() {
   return {{"state_scales", small == s / 1000}, {"state_is_zero", s.isZero(0)}};
 }
 
-/// (3, 4) and seven times it normalise to one vector, of length 1; so does an identity value of a unit key, to itself.
+/// (3, 4) and seven times it normalise to one vector, of length 1, (4, 3) to another; an identity value of a unit key to itself.
 claim_values normalised_values() {
+  const auto normalised = [](const fraction_vector& x) -> fraction_vector {
+    const rational squared = x.squaredNorm();
+    const rational length(std::lround(std::sqrt(approximate(squared))));
+    if (length * length != squared) throw domain_error("normalised_values: a length that is no whole number");
+    return x / length;
+  };
   const fraction_vector v{{3, 4}};
+  const fraction_vector seven_times = 7 * v;
+  const fraction_vector elsewhere{{4, 3}};
   const fraction_vector k{{fraction(2, 7), fraction(3, 7), fraction(6, 7)}};
-  return {{"equal", v / 5 == 7 * v / 35}, {"values_equal", v == 7 * v}, {"identity_value_has_length_1", k.squaredNorm() == 1}};
+  return {{"equal", normalised(v) == normalised(seven_times)},
+          {"values_equal", v == seven_times},
+          {"has_length_1", normalised(seven_times).squaredNorm() == 1},
+          {"other_directions_equal", normalised(v) == normalised(elsewhere)},
+          {"identity_value_has_length_1", normalised(k) == k}};
 }
 
 /// Unit keys of three channels, v = k: DeltaNet after six, least squares after three, and after three other keys; one linear
@@ -258,9 +274,13 @@ claim_values correlated_keys() {
                                {fraction(8, 17), fraction(-15, 17)}};
   fraction_matrix delta = zeros(2, 3);
   for (Eigen::Index t = 0; t < 3; ++t) delta = delta_step(delta, keys.row(t), values.row(t), 1);
-  const fraction_matrix best = (keys.inverse() * values).transpose();
+  const fraction_matrix best = values.transpose() * keys * (keys.transpose() * keys).inverse();
   const auto error = [&](const fraction_matrix& s) -> rational { return (keys * s.transpose() - values).squaredNorm(); };
+  const auto read_back = [&](Eigen::Index t) { return delta * keys.row(t).transpose() == values.row(t).transpose(); };
   return {{"least_squares_error_is_0", error(best) == 0},
+          {"delta_gives_the_first", read_back(0)},
+          {"delta_gives_the_second", read_back(1)},
+          {"delta_gives_the_last", read_back(2)},
           {"delta_error_over_values", approximate(error(delta) / values.squaredNorm())}};
 }
 
@@ -282,6 +302,7 @@ claim_values cost_a_step() {
   return {{"linear_attention_64_over_32", counted(64, 0) / counted(32, 0)},
           {"deltanet_64_over_32", counted(64, 1) / counted(32, 1)},
           {"rls_64_over_32", counted(64, 2) / counted(32, 2)},
+          {"deltanet_64", counted(64, 1)},
           {"rls_over_deltanet_64", counted(64, 2) / counted(64, 1)}};
 }
 
@@ -309,7 +330,18 @@ claim_values least_squares() {
     return ((values - keys * s.transpose()).transpose() * keys).isZero(0);
   };
   const fraction_matrix few = sample_matrix(2, 3, 112);
+  // No ridge: the formula of the first three pairs, and the fourth by a rank-one update of its inverse.
+  const fraction_matrix three = keys.topRows(3);
+  const fraction_matrix inverse = (three.transpose() * three).inverse();
+  const fraction_matrix before = values.topRows(3).transpose() * three * inverse;
+  const fraction_vector k = keys.row(3);
+  const fraction_vector v = values.row(3);
+  const fraction_vector image = inverse * k;
+  const fraction_vector gain = image / (1 + k.dot(image));
+  const fraction_vector miss = v - before * k;
   return {{"rank_one_updates_equal", state_of(machine.state()) == sums * (gram + ridge * eye(3)).inverse()},
+          {"formula_by_a_rank_one_update", before + miss * gain.transpose() == best},
+          {"ridge_gives_the_formula", state_of(machine.state()) == best},
           {"least", least},
           {"normal_equations", normal_equations(best)},
           {"normal_equations_with_a_ridge", normal_equations(state_of(machine.state()))},

@@ -95,7 +95,9 @@ claim_values errors_of_runs(relationship f, bool normalised) {
       delta.read(query, read);
       add("delta", error_of(read, values.back()));
       rls.read(query, read);
-      add("rls", error_of(read, values.back()));
+      const double of_rls = error_of(read, values.back());
+      add("rls", of_rls);
+      if (t >= tokens / 2) add("rls_in_the_second_half", 2 * of_rls);
       add("zero_predictor", error_of(values.back(), vector(dim)));
     }
     for (std::size_t t = 0; t < keys.size(); ++t) {
@@ -118,6 +120,17 @@ claim_values errors_of_runs(relationship f, bool normalised) {
 claim_values runs_of_quadratic() { return errors_of_runs(relationship::quadratic, false); }
 claim_values runs_of_exponential() { return errors_of_runs(relationship::exponential, false); }
 claim_values runs_of_quadratic_normalised() { return errors_of_runs(relationship::quadratic, true); }
+
+/// DeltaNet's error over the mean square of the values, every relationship, not normalised.
+claim_values runs_in_units() {
+  claim_values out;
+  for (const auto& [name, f] : relationships) {
+    const claim_values run = errors_of_runs(f, false);
+    const auto at = [&](const char* of) { return std::get<double>(run.at(of).value()); };
+    out[std::string(name) + "_in_units"] = at("delta") / at("zero_predictor");
+  }
+  return out;
+}
 
 /// Identity, and the same draws with values that are normalised again; S_T − I is a product of projections, so that a fresh unit
 /// vector is missed by (1 − 1/d)^T / d a channel.
@@ -279,6 +292,7 @@ std::span<const claim_check> recall_run_checks() {
                                   {"runs_of_quadratic", runs, runs_of_quadratic, draws * tokens, seed},
                                   {"runs_of_quadratic_normalised", runs, runs_of_quadratic_normalised, draws * tokens, seed},
                                   {"runs_of_exponential", runs, runs_of_exponential, draws * tokens, seed},
+                                  {"runs_in_units", runs, runs_in_units, relationships.size() * draws * tokens, seed},
                                   {"lengths_of_powers", runs, lengths_of_powers, draws_of_lengths * tokens, seed},
                                   {"information_shared", runs, information_shared, draws_of_information * tokens * dim, seed},
                                   {"information_by_cells", runs, information_by_cells, tokens * dim, seed}});
