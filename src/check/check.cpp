@@ -337,9 +337,9 @@ void join_plan(check_report& out) {
       });
   out.judged = combine(alone, combined(plan));
   if (!plan.adequacy.adequate) {
-    const bool keeps = plan.conforms == verdict::holds || plan.conforms == verdict::vacuous;
-    out.reason = (keeps ? "the kernel conforms to its plan " + plan.plan + ", but the plan is not adequate on these inputs: "
-                        : "the plan " + plan.plan + " is not adequate on these inputs: ") +
+    out.reason = (plan.conforms == verdict::holds
+                      ? "the kernel conforms to its plan " + plan.plan + ", but the plan is not adequate on these inputs: "
+                      : "the plan " + plan.plan + " is not adequate on these inputs: ") +
                  plan.adequacy.reason +
                  (plan.conforms == verdict::refuted ? "; and the kernel does not conform to it: " + plan.reason : "") +
                  (nonfinite ? "; " + out.reason : "");

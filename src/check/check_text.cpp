@@ -70,7 +70,7 @@ std::string first_bad_text(const plan_report& plan, const std::string& stage) {
   const std::string what = row == nullptr ? stage : stage + ", " + std::string(row->meaning);
   if (plan.first_bad_stage.empty() || plan.first_bad_is_stage) return what;
   if (plan.stages_missing.empty()) return what + (plan.stages.empty() ? "" : "; every stored stage is within its bounds");
-  return "the tensor " + stage + (plan.stages.empty() ? "; no stage is stored" : "; the stored stages are within their bounds") +
+  return "the tensor " + stage + (plan.stages.empty() ? "; no stage was judged" : "; the stored stages are within their bounds") +
          "; to see which stage goes wrong, store " + joined(plan.stages_missing);
 }
 

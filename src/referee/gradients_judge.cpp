@@ -21,6 +21,7 @@ namespace {
 struct tensor_reach {
   limit_reach counts;
   const judged_statistic* widest = nullptr;  ///< the rms whose limit exceeds the truth most
+  std::string quiet;                         ///< the first tile that its place's limits do not reach, in words
 };
 
 double excess(const judged_statistic& s) { return s.truth > 0 ? s.limit.value / s.truth : infinity; }
@@ -47,6 +48,7 @@ void count(judged_statistic& rms, judged_statistic& max, std::size_t elements, d
 std::string reason_of(const tensor_reach& x) {
   if (static_cast<double>(x.counts.blind) <= most_not_judged * static_cast<double>(x.counts.elements)) return {};
   const std::string share = detail::share_text(x.counts.blind, x.counts.elements) + " of " + x.counts.tensor;
+  if (x.widest == nullptr && !x.quiet.empty()) return "a kernel that writes only zeros would pass for " + share + ": " + x.quiet;
   if (x.widest == nullptr) return overflows_in(share);
   return "a kernel that writes only zeros would pass for " + share + ": for " + place_text(*x.widest) + ", " +
          (x.widest->limit.finite ? "the plan's limit on the rms error is " + digits(x.widest->limit.value)
@@ -168,17 +170,35 @@ void judge_gradient_statistics(const drawn_gradients& runs, const std::vector<th
   }
 }
 
+/// The tiles of a place of this part that has limits which refute zeros of the whole of it.
+void add_tiles(const gradient_trial& t, const gradient_part& part, const bucket& b, const std::vector<double>& exact,
+               const judged_statistic& rms, const judged_statistic& max, double rounds_to_zero, tensor_reach& to) {
+  const auto refutes_zeros = [](const judged_statistic& s) { return s.judged == verdict::holds && s.limit.value < s.truth; };
+  if (rms.judged == verdict::refuted || max.judged == verdict::refuted || !(refutes_zeros(rms) || refutes_zeros(max))) return;
+  const bucket rows = part.rows_of(b);
+  const std::span<const double> here = std::span(exact).subspan(rows.first * part.width, (rows.last - rows.first) * part.width);
+  for (const tile& x : tiles_that_may_be_zeros(rms, max, here, part.width, t.unit * part.steps, rounds_to_zero)) {
+    to.counts.blind += x.elements();
+    if (to.quiet.empty()) to.quiet = x.text(rms, part.steps);
+  }
+}
+
 std::string judge_gradient_reach(const gradient_trial& t, std::size_t first, plan_report& out) {
   std::map<std::size_t, tensor_reach> tensors;
   std::size_t next = first;
   for (const gradient_lane& at : t.lanes) {
-    for (const gradient_part& part : at.parts) {
+    const part_values exact = exact_values(t, at);
+    for (std::size_t k = 0; k < at.parts.size(); ++k) {
+      const gradient_part& part = at.parts[k];
       if (!part.judged) continue;
       tensor_reach& to = tensors[part.tensor];
       to.counts.tensor = part.name();
       const format stored = t.r.gradients.find(to.counts.tensor)->second.element_format();
       for (const bucket& b : part.where) {
-        count(out.statistics[next], out.statistics[next + 1], judged_elements(part, b), smallest_subnormal(stored) / 2, to);
+        judged_statistic &rms = out.statistics[next], &max = out.statistics[next + 1];
+        const double rounds_to_zero = smallest_subnormal(stored) / 2;
+        count(rms, max, judged_elements(part, b), rounds_to_zero, to);
+        add_tiles(t, part, b, exact[k], rms, max, rounds_to_zero, to);
         next += 2;
       }
     }

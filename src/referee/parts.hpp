@@ -240,6 +240,21 @@ struct fault_draws {
 
 /// How far the epsilon of the plan's l2norm alone moves rows of these inputs; nothing where it is the problem's.
 [[nodiscard]] std::optional<range_report> other_epsilon(const trial& t);
+/// What a kernel writes at a time: rows of one chunk, 16 columns or fewer.
+struct tile {
+  std::size_t first_row = 0, rows = 0, first_column = 0, columns = 0;
+  double rms = 0;  ///< of its exact values
+
+  [[nodiscard]] std::size_t elements() const { return rows * columns; }
+  /// Where it lies, and how small it is beside the limit, in words. `steps`: rows a token; 0: rows are not tokens.
+  [[nodiscard]] std::string text(const judged_statistic& place, std::size_t steps) const;
+};
+/// The tiles of one place that could be zeros within its limits, because what is larger elsewhere in it makes them. `exact`: of
+/// the place, `columns` wide; a chunk has `unit` rows, 0 where rows are not tokens. Values up to `rounds_to_zero` are zeros
+/// rightly.
+[[nodiscard]] std::vector<tile> tiles_that_may_be_zeros(const judged_statistic& rms, const judged_statistic& max,
+                                                        std::span<const double> exact, std::size_t columns, std::size_t unit,
+                                                        double rounds_to_zero);
 /// Marks the statistics that say nothing (`vacuous`) and counts what is left in `out.reach`. `out.statistics`: as draw_runs laid
 /// them out, judged. `roundings`: of the stages, where they were judged. Answers why no `holds` may rest on the statistics; empty
 /// where it may.

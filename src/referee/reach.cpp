@@ -4,6 +4,8 @@
 // Which limits say something: one that zeros would keep does not.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "referee/parts.hpp"
@@ -43,6 +45,7 @@ struct tensor_reach {
   const lane* lost = nullptr;                 ///< the first head in which the plan's own runs overflow for good
   const judged_statistic* farther = nullptr;  ///< the first place that is farther from the truth than zeros
   const judged_statistic* widest = nullptr;   ///< the place whose limit exceeds the truth most
+  std::string quiet;                          ///< the first tile that its place's limits do not reach, in words
 };
 
 double excess(const judged_statistic& s) { return s.truth > 0 ? s.limit.value / s.truth : 0; }
@@ -76,6 +79,10 @@ std::string reason_of(const tensor_reach& x) {
     return "emulated runs of the plan overflow (sequence " + std::to_string(x.lost->sequence) + ", head " +
            std::to_string(x.lost->head) + ", from token " + std::to_string(x.lost->judged) + " on), so " +
            detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no error limit and is not judged";
+  }
+  if (much && x.widest == nullptr && !x.quiet.empty()) {
+    return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
+           tensor + ": " + x.quiet;
   }
   if (much && x.widest == nullptr) return overflows_in(detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor);
   if (much) {
@@ -127,9 +134,69 @@ void ask_the_stages(const trial& t, const stage_roundings& roundings, tensor_rea
   if (refuted_as_zeros(t, roundings, counts.tensor, of.blind) + few < blind) return;
   counts.blind -= blind;
   of.widest = nullptr;
+  of.quiet.clear();
+}
+
+/// The tiles of a place that has limits which refute zeros of the whole of it.
+void add_tiles(const trial& t, place at, bool state, const blind_elements& own, double rounds_to_zero, tensor_reach& to) {
+  if (at.refuted() || !at.refutes_zeros() || at.is_farther_than_zeros()) return;
+  const std::size_t V = t.p.value_dim(), rows = state ? t.p.key_dim() : own.rows, stride = state ? V : own.stride;
+  const std::vector<double>& values = (state ? t.truth.final_state : t.truth.o).value;
+  std::vector<double> exact;
+  exact.reserve(rows * V);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto from = values.begin() + static_cast<std::ptrdiff_t>(own.first + i * stride);
+    exact.insert(exact.end(), from, from + static_cast<std::ptrdiff_t>(V));
+  }
+  for (const tile& x : tiles_that_may_be_zeros(at.rms, at.max, exact, V, state ? 0 : t.unit, rounds_to_zero)) {
+    to.counts.blind += x.elements();
+    to.blind.push_back({own.first + x.first_row * stride + x.first_column, x.columns, stride, x.rows});
+    if (to.quiet.empty()) to.quiet = x.text(at.rms, state ? 0 : 1);
+  }
 }
 
 }  // namespace
+
+std::string tile::text(const judged_statistic& place, std::size_t steps) const {
+  std::string out = "the plan's limit on the rms error of " + place_text(place) + " is " + digits(place.limit.value) +
+                    ", and the rms of the exact values ";
+  if (steps > 0) {
+    const std::size_t first = place.first_token + first_row / steps, last = place.first_token + (first_row + rows - 1) / steps;
+    out += "of tokens " + std::to_string(first) + "-" + std::to_string(last) + " ";
+  }
+  if (columns > 1) out += "in columns " + std::to_string(first_column) + "-" + std::to_string(first_column + columns - 1) + " ";
+  return out + "is " + digits(rms);
+}
+
+std::vector<tile> tiles_that_may_be_zeros(const judged_statistic& rms, const judged_statistic& max, std::span<const double> exact,
+                                          std::size_t columns, std::size_t unit, double rounds_to_zero) {
+  constexpr std::size_t width = 16;
+  const std::size_t rows = exact.size() / columns;
+  // The square of the rms error may be larger by this, summed over the place.
+  const double room = rms.judged == verdict::holds
+                          ? static_cast<double>(exact.size()) * (rms.limit.value - rms.got) * (rms.limit.value + rms.got)
+                          : std::numeric_limits<double>::infinity();
+  const double most = max.judged == verdict::holds ? max.limit.value : std::numeric_limits<double>::infinity();
+  std::vector<tile> out;
+  for (std::size_t r = 0, height = 0; r < rows; r += height) {
+    height = std::min(unit == 0 ? rows : unit, rows - r);
+    for (std::size_t c = 0; c < columns; c += width) {
+      tile x{r, height, c, std::min(width, columns - c)};
+      double largest = 0, squares = 0;
+      for (std::size_t i = r; i < r + height; ++i) {
+        for (std::size_t j = c; j < c + x.columns; ++j) {
+          const double value = exact[i * columns + j];
+          largest = std::max(largest, std::fabs(value));
+          squares += value * value;
+        }
+      }
+      if (!(largest > rounds_to_zero && largest <= most && squares <= room)) continue;
+      x.rms = std::sqrt(squares / static_cast<double>(x.elements()));
+      out.push_back(x);
+    }
+  }
+  return out;
+}
 
 std::string judge_reach(const trial& t, const stage_roundings* roundings, plan_report& out) {
   std::map<std::string, tensor_reach> tensors;
@@ -149,6 +216,7 @@ std::string judge_reach(const trial& t, const stage_roundings* roundings, plan_r
       tensor_reach& to = tensors[here.rms.tensor];
       to.counts.tensor = here.rms.tensor;
       add(here, own, smallest_subnormal(stored) / 2, to);
+      add_tiles(t, here, state, own, smallest_subnormal(stored) / 2, to);
     }
   }
   for (const lane& at : t.lanes) {

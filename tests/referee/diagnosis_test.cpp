@@ -141,7 +141,7 @@ TEST(diagnosis, no_stage_is_named_that_nobody_stored) {
   const check_report alone = b.judge(b.run(&f));
   EXPECT_THAT(alone.conformance->stages_missing, ElementsAre("g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new"));
   EXPECT_THAT(text_of(b.run(&f)),
-              HasSubstr("no stage is stored; to see which stage goes wrong, store g_cumsum_log2, A, Ai, w, u, h, v_new"));
+              HasSubstr("no stage was judged; to see which stage goes wrong, store g_cumsum_log2, A, Ai, w, u, h, v_new"));
   const auto j = nlohmann::json::parse(to_json(alone, {}));
   EXPECT_EQ(j["first_bad_is"], "tensor");
   EXPECT_EQ(j["stages_missing"].size(), 7U);
