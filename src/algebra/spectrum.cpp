@@ -22,6 +22,7 @@ struct NumTraits<wide> : GenericNumTraits<wide> {
   using NonInteger = wide;
   using Nested = wide;
   using Literal = double;
+  // NOLINTNEXTLINE(readability-identifier-naming): Eigen asks for these names
   enum { IsComplex = 0, IsInteger = 0, IsSigned = 1, RequireInitialization = 1, ReadCost = 8, AddCost = 16, MulCost = 32 };
   static wide epsilon() { return std::numeric_limits<wide>::epsilon(); }
   static wide dummy_precision() { return wide(1000) * epsilon(); }

@@ -115,7 +115,7 @@ class suite_reader {
       const auto value = node->is_number() ? node->value<double>() : std::nullopt;
       if (!value || wrong_accuracy(*value))
         fail(*node, "accuracy must be a number above 0 and at most 1: the relative error a plan may have");
-      c.accuracy = *value;
+      c.accuracy = value;
     }
     if (c.no_plan && !c.plan.empty()) fail(*table.get("plan"), "plan and no_plan = true are both given; give one of them");
     if (c.no_plan && c.accuracy)

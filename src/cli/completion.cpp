@@ -37,7 +37,7 @@ std::string bash_script(const CLI::App& app) {
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::string& name = verb->get_name();
     verbs += (verbs.empty() ? "" : " ") + name;
-    std::string own, flags;
+    std::string own;
     for (const CLI::Option* option : verb->get_options()) {
       if (option->get_positional()) {
         if (positionals.find("    " + name + ")") == std::string::npos) positionals += case_line(name, values_of(*option));

@@ -44,7 +44,7 @@ class progress_line::ticker {
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error&) {
-      // No thread to be had: the work goes on unseen.
+      every_ = 0;  // no thread to be had: the work goes on unseen
     }
   }
 

@@ -26,7 +26,7 @@ constexpr std::size_t width = 16;
 #endif
 namespace avx2 {
 constexpr std::size_t width = 32;
-#include "emulate/product_tiles.inc"
+#include "emulate/product_tiles.inc"  // NOLINT(readability-duplicate-include): once for each set
 }  // namespace avx2
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -38,7 +38,7 @@ constexpr std::size_t width = 32;
 #endif
 namespace avx512 {
 constexpr std::size_t width = 64;
-#include "emulate/product_tiles.inc"
+#include "emulate/product_tiles.inc"  // NOLINT(readability-duplicate-include): once for each set
 }  // namespace avx512
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -3,6 +3,7 @@
 #include "stages/head_stages.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "stages/head_measurement.hpp"
 
@@ -60,9 +61,9 @@ std::vector<std::string> alternative_names(std::string_view stage, const stage_i
   if (stage == "o") {
     pairs(gram_choices(stored.aqk != nullptr, roundings), roundings.output);
     const std::size_t states = output_states(stored, roundings);
-    const std::vector<std::string> of_one_state = states > 1 ? std::move(names) : std::vector<std::string>();
-    if (states > 1) names.clear();
-    for (std::size_t s = 0; s < states && states > 1; ++s) {
+    if (states < 2) return names;
+    const std::vector<std::string> of_one_state = std::exchange(names, {});
+    for (std::size_t s = 0; s < states; ++s) {
       for (const std::string& one : of_one_state) names.push_back(roundings.state[s].name + ", " + one);
     }
   }

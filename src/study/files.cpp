@@ -55,7 +55,7 @@ std::vector<report> reports_in(const fs::path& directory, const named_files& fre
     try {
       reports.push_back(report_from_json(content_in(directory, name, fresh)));
     } catch (const format_error&) {
-      // Some other JSON; only reports are listed.
+      continue;  // some other JSON; only reports are listed
     }
   }
   std::sort(reports.begin(), reports.end(), [](const report& a, const report& b) { return a.study < b.study; });

@@ -166,7 +166,8 @@ class merger {
                                          : one.what.outcome == "vacuous" ? verdict::vacuous
                                                                          : verdict::undecided);
     }
-    out_.worst.insert(std::upper_bound(out_.worst.begin(), out_.worst.end(), one, worse), one);
+    const auto place = std::upper_bound(out_.worst.begin(), out_.worst.end(), one, worse);
+    out_.worst.insert(place, std::move(one));
     if (out_.worst.size() > most_worst) out_.worst.pop_back();
   }
 

@@ -273,7 +273,7 @@ sweep_outcome run_sweep(const campaign& c, const sweep_folder& folder, const swe
 
 void work_off(const campaign& c, const sweep_folder& folder, std::istream& in, std::ostream& out, const std::atomic<bool>* stop,
               const task_runner& runner) {
-  out << "ready" << std::endl;
+  out << "ready\n" << std::flush;
   std::uint64_t index = 0;
   std::string key;
   while (in >> index >> key) {
@@ -285,7 +285,7 @@ void work_off(const campaign& c, const sweep_folder& folder, std::istream& in, s
     if (!payload) return;
     folder.keep(key, *payload);
     const auto made = nlohmann::ordered_json::parse(*payload);
-    out << key << " " << made["state"].get<std::string>() << std::endl;
+    out << key << " " << made["state"].get<std::string>() << '\n' << std::flush;
   }
 }
 

@@ -56,7 +56,8 @@ std::string step_text(const std::pair<double, double>& range, int i) {
   // From the near end outward, on both sides where 1 lies inside.
   const double other = far == range.first ? range.second : range.first;
   const double to = i % 2 == 0 ? far : other;
-  const double x = near + (to - near) * static_cast<double>((i + 1) / 2) / (steps_in_range / 2.0);
+  const int steps = (i + 1) / 2;
+  const double x = near + (to - near) * static_cast<double>(steps) / (steps_in_range / 2.0);
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.4g", std::clamp(x, range.first, range.second));
   return text.data();

@@ -94,7 +94,7 @@ struct summation {
 
   static sum_type sum(const factor* x, const factor* y, std::size_t count, sum_type start) {
     if constexpr (std::is_same_v<Order, sequential>) {
-      return run(x, y, count, start);
+      return run(x, y, count, std::move(start));
     } else if constexpr (std::is_same_v<Order, pairwise>) {
       return count == 0 ? start : start + tree(x, y, count);
     } else {

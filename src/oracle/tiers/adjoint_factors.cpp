@@ -22,7 +22,10 @@ double gamma_of(double n, bool pairs) {
 }
 
 /// What a term of a sum over K channels meets: the roundings of its chunk, and those of the chunks.
-double roundings_of(std::size_t K) { return static_cast<double>(std::min(K, sum_chunk) + (K + sum_chunk - 1) / sum_chunk); }
+double roundings_of(std::size_t K) {
+  const std::size_t chunks = (K + sum_chunk - 1) / sum_chunk;
+  return static_cast<double>(std::min(K, sum_chunk) + chunks);
+}
 
 /// A sum of squares and line N from it; NaN where the squares say nothing. A low part moves a number by 2^-52 of it at most.
 struct size_of {
@@ -102,8 +105,8 @@ adjoint_factors factors_of_adjoint(const double_double_head& in, const column_co
     for (double* e : {&le.key, &le.query, &le.step, &le.decay, &le.step_floor, &le.decay_floor}) *e *= unit;
   }
   // Of pairs both products of each vector of a block, its lanes, the blocks; of doubles those of all blocks, their lanes.
-  const double sums = pairs ? static_cast<double>((s.value_dim + 7) / 8) + 16
-                            : static_cast<double>(2 * ((s.value_dim + lanes - 1) / lanes + 3) + lanes + 2);
+  const std::size_t width = pairs ? 8 : lanes, blocks = (s.value_dim + width - 1) / width;
+  const double sums = pairs ? static_cast<double>(blocks) + 16 : static_cast<double>(2 * (blocks + 3) + lanes + 2);
   const bool per_channel = s.decay.size() != s.tokens;
   out.grid = {static_cast<double>(K), std::sqrt(static_cast<double>(K)) / 16 * slack};
   out.column_sum = gamma_of(sums, pairs);

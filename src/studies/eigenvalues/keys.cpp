@@ -184,7 +184,8 @@ matrix<S> lifted(const matrix<rounded<F>>& m) {
 template <class S>
 S excess_over_one(const matrix<S>& m) {
   const std::vector<S> values = symmetric_eigenvalues(m);
-  const S bottom = -values.front(), top = values.back();
+  const S bottom = -values.front();
+  const S& top = values.back();
   return (bottom > top ? bottom : top) - 1;
 }
 

@@ -91,9 +91,9 @@ struct tally {
   }
 
   [[nodiscard]] frame_row row() const {
-    const auto where = [](std::uint64_t times, auto value) { return times > 0 ? cell(value) : cell(); };
+    const auto where = [](std::uint64_t times, const auto& value) { return times > 0 ? cell(value) : cell(); };
     const auto promised = [&](std::uint64_t times) { return promises_decay ? cell(times) : cell(); };
-    const auto worst = [&](auto value) { return where(unit.times + decay.times, value); };
+    const auto worst = [&](const auto& value) { return where(unit.times + decay.times, value); };
     frame_row row{cases, not_finite, beyond_bound, worst_error, unit.times};
     row.insert(row.end(), {where(unit.times, unit.first), where(unit.times, unit.worst), unit.worst});
     row.insert(row.end(), {promised(decay.times), promised(negative)});

@@ -13,6 +13,7 @@ using namespace detail::gates;
 constexpr double ln2 = 0.69314718055994530942;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t block = 16;  // the smallest chunk, and the blocks inside longer ones
+constexpr std::size_t half_block = block / 2;
 constexpr std::size_t long_chunk = 64;
 constexpr double contract = 5;  // the kernel that factors at the middle of a block promises gates in [-5, 0)
 constexpr double off_by = 0.1;  // share of a head's log decay from which its memory counts as off
@@ -77,10 +78,10 @@ void add_limits(const run_options& options, results& r) {
   r.values("limits-found-by-hand", evidence::proved(),
            {{"sixteen", in_fp32 / block},
             {"sixty_four", in_fp32 / long_chunk},
-            {"middle", in_fp32 / (block / 2)},
+            {"middle", in_fp32 / half_block},
             {"fp16_sixteen", in_fp16 / block}});
-  r.values("chunk", {{"short", block}, {"half", block / 2}, {"long", long_chunk}});
-  r.values("contract", {{"spare", in_fp32 / (block / 2) / contract}, {"promised", contract}, {"searched", searched}});
+  r.values("chunk", {{"short", block}, {"half", half_block}, {"long", long_chunk}});
+  r.values("contract", {{"spare", in_fp32 / half_block / contract}, {"promised", contract}, {"searched", searched}});
   r.values("difference-is-safe", evidence::measured(),
            {{"unbounded", limits.over("free", least) == 1},
             {"masked_16", in_fp32 / (block - 1)},

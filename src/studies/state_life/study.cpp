@@ -76,7 +76,7 @@ recorded_run called(const problem& p, const set_call& call) {
 }
 recorded_run correct_call(const problem& p, const set_call& call, const calls_done&) { return called(p, call); }
 /// A call that reads another problem than it was given.
-recorded_run misread(const problem& given, problem read, const set_call& call) {
+recorded_run misread(const problem& given, const problem& read, const set_call& call) {
   recorded_run out = called(read, call);
   out.given = given;
   return out;
