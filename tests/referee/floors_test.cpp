@@ -58,7 +58,9 @@ TEST(floors, are_of_what_a_statistic_reads) {
     how.plans = {declared};
     how.judge.power = false;
     const check_report report = check(p, r, how);
-    EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+    // Nothing is wrong; but beside an element of 1e33 what else lies in its range could be zeros.
+    EXPECT_EQ(report.judged, verdict::vacuous) << report.reason;
+    EXPECT_NE(report.reason.find("a kernel that writes only zeros would pass for 12.5 %"), std::string::npos) << report.reason;
     for (const char* tensor : {"o", "final_state"}) EXPECT_LT(least_limit(report, tensor), 0.1) << tensor;
     for (const auto& [name, t] : r.gradients) EXPECT_LT(least_limit(report, name), 0.5) << name;
   }
