@@ -84,7 +84,7 @@ claim_values time_between_tokens() {
   const fraction_matrix b = sample_matrix(2, 4, 13);
   const fraction_matrix whole = flow(s, b, a, 1);
   return {{"eta_one_half_equal", flow(s, b, a, fraction(1, 2)) == whole},
-          {"eta_one_equal", flow(flow(s, b, a, fraction(1, 2)), b, a, fraction(1, 2)) == whole}};
+          {"two_halves_equal", flow(flow(s, b, a, fraction(1, 2)), b, a, fraction(1, 2)) == whole}};
 }
 
 /// One solution at three times η apart: the step taken from the first, and, as the Chinese post prints it, from the last.
@@ -272,6 +272,19 @@ claim_values length_matters() {
   return {{"equal", written(1, fraction(1, 2)) == written(2, fraction(1, 16))}};  // e^−x and (e^−x)^4
 }
 
+/// Keys of one direction and lengths 1 and 2, values the keys: EFLA's state I, a free fraction for the strength; and DeltaNet on
+/// the normalised keys, whose state after both is read at the first.
+claim_values length_carried() {
+  bool kept = true;
+  for (const long length : {1L, 2L}) {
+    const fraction_vector k = length * unit;
+    kept = kept && delta_step(eye(3), k, k, fraction(7, 9) / k.squaredNorm()) == eye(3);
+  }
+  const fraction_matrix after_one = delta_step(zeros(3, 3), unit, unit, 1);
+  const fraction_matrix after_both = delta_step(after_one, unit, 2 * unit, 1);
+  return {{"efla_keeps_the_answer", kept}, {"normalised_answers_the_first", after_both * unit == unit}};
+}
+
 /// R of the rules at x = 3, where Euler explodes.
 claim_values order_or_stability() {
   const rational x = 3;
@@ -279,6 +292,19 @@ claim_values order_or_stability() {
   return {{"euler_order_1", size(euler{})}, {"implicit_order_1", size(implicit_euler{})},
           {"rk2_order_2", size(rk2{})},     {"crank_nicolson_order_2", size(crank_nicolson{})},
           {"rk3_order_3", size(rk3{})},     {"rk4_order_4", size(rk4{})}};
+}
+
+/// |R| of Euler at x = 1.9 and of RK4 at 2.8, and |R − e^−x|.
+claim_values inaccurate_yet_stable() {
+  claim_values out;
+  const auto put_at = [&out](const std::string& rule, const std::string& at, const rational& r, double x) {
+    out[rule + "_size_at_" + at] = approximate(abs(r));
+    out[rule + "_error_at_" + at] = std::abs(approximate(r) - exp(rounded<fp64>::from_exact(-x)).value());
+    out[rule + "_error_at_" + at + "_radius"] = 1e-15;
+  };
+  put_at("euler", "1.9", euler::stability(fraction(19, 10)), 1.9);
+  put_at("rk4", "2.8", rk4::stability(fraction(28, 10)), 2.8);
+  return out;
 }
 
 /// (1 − e^−x) as printed, each operation rounded, at x = u/2 and at the next number; and −expm1(−x).
@@ -340,23 +366,26 @@ claim_values exact_map_elsewhere() {
 }  // namespace
 
 std::span<const claim_check> flow_checks() {
-  static constexpr auto all = std::to_array<claim_check>({{"euler_step", exactly, euler_step},
-                                                          {"nilpotent_solution", exactly, nilpotent_solution},
-                                                          {"time_between_tokens", exactly, time_between_tokens},
-                                                          {"printed_start", exactly, printed_start},
-                                                          {"exact_against_euler", claim_method::enclosure, exact_against_euler},
-                                                          {"turning_key", claim_method::measurement, turning_key},
-                                                          {"shifted_variable", exactly, shifted_variable},
-                                                          {"argument_of_phi", exactly, argument_of_phi},
-                                                          {"rank_one_function", exactly, rank_one_function},
-                                                          {"exponential_of_the_key", exactly, exponential_of_the_key},
-                                                          {"efla_forms", exactly, efla_forms},
-                                                          {"key_of_zeros", exactly, key_of_zeros},
-                                                          {"length_matters", exactly, length_matters},
-                                                          {"order_or_stability", exactly, order_or_stability},
-                                                          {"printed_coefficient", exactly, printed_coefficient},
-                                                          {"semidefinite", exactly, semidefinite},
-                                                          {"exact_map_elsewhere", exactly, exact_map_elsewhere}});
+  static constexpr auto all =
+      std::to_array<claim_check>({{"euler_step", exactly, euler_step},
+                                  {"nilpotent_solution", exactly, nilpotent_solution},
+                                  {"time_between_tokens", exactly, time_between_tokens},
+                                  {"printed_start", exactly, printed_start},
+                                  {"exact_against_euler", claim_method::enclosure, exact_against_euler},
+                                  {"turning_key", claim_method::measurement, turning_key},
+                                  {"shifted_variable", exactly, shifted_variable},
+                                  {"argument_of_phi", exactly, argument_of_phi},
+                                  {"rank_one_function", exactly, rank_one_function},
+                                  {"exponential_of_the_key", exactly, exponential_of_the_key},
+                                  {"efla_forms", exactly, efla_forms},
+                                  {"key_of_zeros", exactly, key_of_zeros},
+                                  {"length_matters", exactly, length_matters},
+                                  {"order_or_stability", exactly, order_or_stability},
+                                  {"inaccurate_yet_stable", claim_method::enclosure, inaccurate_yet_stable},
+                                  {"length_carried", exactly, length_carried},
+                                  {"printed_coefficient", exactly, printed_coefficient},
+                                  {"semidefinite", exactly, semidefinite},
+                                  {"exact_map_elsewhere", exactly, exact_map_elsewhere}});
   return all;
 }
 
