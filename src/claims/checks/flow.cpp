@@ -155,7 +155,12 @@ claim_values shifted_variable() {
   const fraction_matrix s = sample_matrix(2, 3, 15);
   const fraction_matrix b = sample_matrix(2, 3, 16);
   const fraction_matrix shifted = s + b * a.inverse();
-  return {{"equal", shifted * a == s * a + b}, {"minus_k_kt_has_an_inverse", minus_square(unit).determinant() != 0}};
+  const fraction_vector k = sample_vector(3, 17);
+  const fraction_matrix written = sample_vector(2, 18) * k.transpose();
+  const fraction_matrix fitted = s - written / k.squaredNorm();
+  return {{"equal", shifted * a == s * a + b},
+          {"minus_k_kt_has_an_inverse", minus_square(unit).determinant() != 0},
+          {"pseudoinverse_equal", fitted * minus_square(k) == s * minus_square(k) + written}};
 }
 
 /// The forcing term over a time η with A nilpotent: η φ1(ηA), and what φ1(A) alone gives.
@@ -345,6 +350,7 @@ claim_values semidefinite() {
   return {{"never_above_0", below},
           {"zero_across_the_key", (a * across).isZero(0)},
           {"plus_k_kt_grows", k.dot(-a * k) > 0},  // the same equation, + k k^T
+          {"is_fixed", (fixed * minus_square(tiny) + fraction_vector{{1, 0}} * tiny.transpose()).isZero(0)},
           {"squared_norm_of_the_fixed_state_key_1e-3", approximate(fixed.squaredNorm())}};
 }
 
