@@ -249,9 +249,9 @@ struct tile {
   /// Where it lies, and how small it is beside the limit, in words. `steps`: rows a token; 0: rows are not tokens.
   [[nodiscard]] std::string text(const judged_statistic& place, std::size_t steps) const;
 };
-/// The tiles of one place that could be zeros within its limits, because what is larger elsewhere in it makes them. `exact`: of
-/// the place, `columns` wide; a chunk has `unit` rows, 0 where rows are not tokens. Values up to `rounds_to_zero` are zeros
-/// rightly.
+/// The tiles of one place that are below its limits and could be zeros, because what is larger elsewhere in it makes these.
+/// `exact`: of the place, `columns` wide; a chunk has `unit` rows, 0 where rows are not tokens. Values up to `rounds_to_zero` are
+/// zeros rightly.
 [[nodiscard]] std::vector<tile> tiles_that_may_be_zeros(const judged_statistic& rms, const judged_statistic& max,
                                                         std::span<const double> exact, std::size_t columns, std::size_t unit,
                                                         double rounds_to_zero);

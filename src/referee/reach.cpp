@@ -190,9 +190,9 @@ std::vector<tile> tiles_that_may_be_zeros(const judged_statistic& rms, const jud
           squares += value * value;
         }
       }
-      if (!(largest > rounds_to_zero && largest <= most && squares <= room)) continue;
       x.rms = std::sqrt(squares / static_cast<double>(x.elements()));
-      out.push_back(x);
+      const bool is_quiet = rms.judged != verdict::holds || x.rms <= rms.limit.value;
+      if (is_quiet && largest > rounds_to_zero && largest <= most && squares <= room) out.push_back(x);
     }
   }
   return out;

@@ -83,17 +83,22 @@ TEST(quiet_tiles, are_none_where_a_part_is_large_enough_to_show) {
 TEST(quiet_tiles, are_those_that_both_norms_let_pass) {
   judged_statistic rms, max;
   rms.limit.value = 0.5;
-  rms.got = 0.3;
+  rms.got = 0.45;
   max.limit.value = 4;
-  // 4 rows of 20 columns: room for a sum of squares of 80 (0.25 - 0.09) = 12.8.
-  std::vector<double> exact(80, 1.0);
+  // 4 rows of 20 columns: room for a sum of squares of 80 (0.25 - 0.2025) = 3.8.
+  std::vector<double> exact(80, 0.4);
   const auto tiles = [&] { return referee_detail::tiles_that_may_be_zeros(rms, max, exact, 20, 2, 0); };
   ASSERT_THAT(tiles(), SizeIs(2));  // columns 16-19: 8 elements each; the others have 32
   EXPECT_EQ(tiles()[1].first_row, 2U);
   EXPECT_EQ(tiles()[1].first_column, 16U);
   EXPECT_EQ(tiles()[1].elements(), 8U);
-  EXPECT_EQ(tiles()[1].rms, 1);
-  max.limit.value = 0.9;
+  EXPECT_DOUBLE_EQ(tiles()[1].rms, 0.4);
+  rms.got = 0.3;
+  EXPECT_THAT(tiles(), SizeIs(4));
+  std::fill(exact.begin(), exact.end(), 0.6);  // zeros of the smaller tiles would pass, but they are no smaller than the rest
+  EXPECT_THAT(tiles(), SizeIs(0));
+  std::fill(exact.begin(), exact.end(), 0.4);
+  max.limit.value = 0.3;
   EXPECT_THAT(tiles(), SizeIs(0));
   max.limit.value = 4;
   rms.judged = verdict::undecided;  // it has no limit
