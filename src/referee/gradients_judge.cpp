@@ -25,6 +25,7 @@ struct tensor_reach {
 };
 
 double excess(const judged_statistic& s) { return s.truth > 0 ? s.limit.value / s.truth : infinity; }
+bool refutes_zeros(const judged_statistic& s) { return s.judged == verdict::holds && s.limit.value < s.truth; }
 
 /// Counts one place, and marks it where zeros would pass. A gradient that is a sum which cancels may be farther from the truth
 /// than zeros and keep its plan: such a place is blind, and no more than that.
@@ -36,7 +37,6 @@ void count(judged_statistic& rms, judged_statistic& max, std::size_t elements, d
     to.counts.zero += elements;
     return;
   }
-  const auto refutes_zeros = [](const judged_statistic& s) { return s.judged == verdict::holds && s.limit.value < s.truth; };
   if (refutes_zeros(rms) || refutes_zeros(max)) return;
   to.counts.blind += elements;
   for (judged_statistic* s : {&rms, &max}) {
@@ -173,7 +173,6 @@ void judge_gradient_statistics(const drawn_gradients& runs, const std::vector<th
 /// The tiles of a place of this part that has limits which refute zeros of the whole of it.
 void add_tiles(const gradient_trial& t, const gradient_part& part, const bucket& b, const std::vector<double>& exact,
                const judged_statistic& rms, const judged_statistic& max, double rounds_to_zero, tensor_reach& to) {
-  const auto refutes_zeros = [](const judged_statistic& s) { return s.judged == verdict::holds && s.limit.value < s.truth; };
   if (rms.judged == verdict::refuted || max.judged == verdict::refuted || !(refutes_zeros(rms) || refutes_zeros(max))) return;
   const bucket rows = part.rows_of(b);
   const std::span<const double> here = std::span(exact).subspan(rows.first * part.width, (rows.last - rows.first) * part.width);

@@ -80,15 +80,15 @@ std::string reason_of(const tensor_reach& x) {
            std::to_string(x.lost->head) + ", from token " + std::to_string(x.lost->judged) + " on), so " +
            detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no error limit and is not judged";
   }
-  if (much && x.widest == nullptr && !x.quiet.empty()) {
-    return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
-           tensor + ": " + x.quiet;
-  }
-  if (much && x.widest == nullptr) return overflows_in(detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor);
+  if (much && x.widest == nullptr && x.quiet.empty())
+    return overflows_in(detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor);
   if (much) {
     return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
-           tensor + ": for " + place_text(*x.widest) + ", the plan's limit on the rms error is " + digits(x.widest->limit.value) +
-           ", and the rms of the exact values is " + digits(x.widest->truth);
+           tensor + ": " +
+           (x.widest == nullptr
+                ? x.quiet
+                : "for " + place_text(*x.widest) + ", the plan's limit on the rms error is " + digits(x.widest->limit.value) +
+                      ", and the rms of the exact values is " + digits(x.widest->truth));
   }
   if (tensor == "o" && x.counts.zero + x.counts.blind == x.counts.elements && x.counts.elements > 0)
     return "every exact value of o is 0 or rounds to it: a kernel that writes only zeros would pass";

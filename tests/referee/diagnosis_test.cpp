@@ -154,6 +154,11 @@ TEST(diagnosis, no_stage_is_named_that_nobody_stored) {
   EXPECT_THAT(text_of(some),
               HasSubstr("the stored stages are within their bounds; to see which stage goes wrong, store w, u, h, v_new"));
 
+  // v_new alone is stored, and cannot be judged without what it is made of.
+  result one = b.run(&f, true);
+  std::erase_if(one.stages, [](const auto& stage) { return stage.first != "v_new"; });
+  EXPECT_THAT(text_of(one), HasSubstr("no stage was judged; to see which stage goes wrong, store g_cumsum_log2"));
+
   const check_report whole = b.judge(b.run(&f, true));
   EXPECT_EQ(whole.conformance->first_bad_stage, "u");
   EXPECT_TRUE(whole.conformance->first_bad_is_stage);

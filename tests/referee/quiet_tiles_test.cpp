@@ -66,6 +66,11 @@ TEST(quiet_tiles, leave_a_verdict_vacuous_where_zeros_would_pass) {
       EXPECT_THAT(report.reason, HasSubstr("a kernel that writes only zeros would pass for"));
       EXPECT_THAT(report.reason, HasSubstr(columns ? "in columns 16-31 is" : "of tokens 192-255 in columns 0-15 is"));
     }
+    if (columns) {
+      for (const limit_reach& of : judged_part(p, false, columns, false).conformance->reach) {
+        EXPECT_EQ(of.blind, of.elements / 2) << of.tensor;  // of the state too
+      }
+    }
     // Each element has a bound of its own where the stages are stored.
     EXPECT_EQ(judged_part(p, true, columns, true).judged, verdict::refuted) << columns;
     EXPECT_EQ(judged_part(p, true, columns, false).judged, verdict::holds) << columns;

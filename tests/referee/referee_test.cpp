@@ -654,6 +654,7 @@ TEST(referee, a_plan_that_amplifies_its_roundings_has_projections_as_unsteady_as
   EXPECT_EQ(report.conformance->conforms, verdict::vacuous) << report.conformance->reason;
   EXPECT_THAT(testing::alarms_of(*report.conformance), IsEmpty());
   EXPECT_FALSE(report.conformance->adequacy.adequate);
+  EXPECT_THAT(report.reason, ::testing::StartsWith("the plan flashkda-fp16-neumann is not adequate on these inputs: "));
 }
 
 }  // namespace

@@ -114,7 +114,8 @@ claim_values matrix_form() {
           {"mask_equal", lower_part(ones) - eye(4) == strictly_lower(ones)}};
 }
 
-/// W of a chunk as T K and by its recursion, w_r = β_r (k_r − Σ w_i k_iᵀ k_r) over the rows before; and with one β changed.
+/// W of a chunk as T K and by its recursion over the rows before, w_r = β_r (k_r − Σ w_i k_iᵀ k_r); and with one
+/// β changed.
 claim_values w_from_the_inputs() {
   chunk c;
   const fraction_matrix w = c.w();

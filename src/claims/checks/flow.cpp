@@ -57,11 +57,17 @@ claim_values nilpotent_solution() {
   int order = 1;
   for (fraction_matrix power = a; !power.isZero(0); power = power * a) ++order;
   const fraction_matrix full = sample_matrix(4, 4, 15);  // term by term, up to t⁵
-  return {{"forced_solves", solves(forced, b, a)},
-          {"full_matrix_solves", solves(solution(s0, b, full), b, full)},
-          {"full_matrix_unforced_solves", solves(solution(s0, none, full), none, full)},
-          {"starts_at_s0", forced[0] == s0},
-          {"unforced_solves", solves(solution(s0, none, a), none, a)},
+  // B A⁻¹ (e^{tA} − I) as printed, from a state of zeros.
+  const auto from_zeros = solution(none, b, full);
+  fraction_matrix term = b * full.inverse();
+  bool printed = from_zeros[0].isZero(0);
+  for (long n = 1; n <= 5; ++n) {
+    term = term * full / rational(n);
+    printed = printed && term == from_zeros[static_cast<std::size_t>(n)];
+  }
+  return {{"forced_solves", solves(forced, b, a)}, {"full_matrix_solves", solves(solution(s0, b, full), b, full)},
+          {"printed_inverse_equal", printed},      {"full_matrix_unforced_solves", solves(solution(s0, none, full), none, full)},
+          {"starts_at_s0", forced[0] == s0},       {"unforced_solves", solves(solution(s0, none, a), none, a)},
           {"order_of_nilpotency", order}};
 }
 
@@ -277,17 +283,21 @@ claim_values length_matters() {
   return {{"equal", written(1, fraction(1, 2)) == written(2, fraction(1, 16))}};  // e^−x and (e^−x)^4
 }
 
-/// Keys of one direction and lengths 1 and 2, values the keys: EFLA's state I, a free fraction for the strength; and DeltaNet on
-/// the normalised keys, whose state after both is read at the first.
+/// Values that are the keys, of lengths 1 and 2 in three directions: the squared error of the best state, read with raw keys and
+/// with unit keys. The normal equations of six pairs.
 claim_values length_carried() {
-  bool kept = true;
-  for (const long length : {1L, 2L}) {
-    const fraction_vector k = length * unit;
-    kept = kept && delta_step(eye(3), k, k, fraction(7, 9) / k.squaredNorm()) == eye(3);
+  fraction_matrix raw(6, 3), normalised(6, 3);
+  for (Eigen::Index i = 0; i < 3; ++i) {
+    for (const Eigen::Index length : {1, 2}) {
+      raw.row(2 * i + length - 1) = rational(length) * eye(3).row(i);
+      normalised.row(2 * i + length - 1) = eye(3).row(i);
+    }
   }
-  const fraction_matrix after_one = delta_step(zeros(3, 3), unit, unit, 1);
-  const fraction_matrix after_both = delta_step(after_one, unit, 2 * unit, 1);
-  return {{"efla_keeps_the_answer", kept}, {"normalised_answers_the_first", after_both * unit == unit}};
+  const auto least_error = [&](const fraction_matrix& keys) {
+    const fraction_matrix best = (keys.transpose() * keys).inverse() * keys.transpose() * raw;
+    return text_of((keys * best - raw).squaredNorm());
+  };
+  return {{"least_error_of_raw_keys", least_error(raw)}, {"least_error_of_unit_keys", least_error(normalised)}};
 }
 
 /// R of the rules at x = 3, where Euler explodes.

@@ -119,10 +119,19 @@ claim_values orthogonal() {
   return {{"unit_key", is_orthogonal(first)}, {"longer_key", is_orthogonal(longer)}};
 }
 
-/// I - β k k^T is its own inverse only for x = β ‖k‖² in {0, 2}.
+/// I - β k k^T is its own inverse only for x = β ‖k‖² in {0, 2}, its own square only for x in {0, 1}.
 claim_values reflections() {
   const auto is_own_inverse = [](const rational& x) { return transition(first, x) * transition(first, x) == eye(3); };
-  return {{"x_2", is_own_inverse(2)}, {"x_1", is_own_inverse(1)}, {"x_half", is_own_inverse(fraction(1, 2))}};
+  const auto is_projection = [](const rational& x) {
+    return transition(first, x) * transition(first, x) == transition(first, x);
+  };
+  return {{"x_2", is_own_inverse(2)},
+          {"x_1", is_own_inverse(1)},
+          {"x_half", is_own_inverse(fraction(1, 2))},
+          {"x_0_is_the_identity", transition(first, 0) == eye(3)},
+          {"projection_at_1", is_projection(1)},
+          {"projection_at_half", is_projection(fraction(1, 2))},
+          {"projection_at_2", is_projection(2)}};
 }
 
 /// s = sqrt(β) k with β = 4/9 and k = (3/2, 2), so that every length is a fraction; states 2 x 2.
