@@ -74,20 +74,28 @@ std::string first_bad_text(const plan_report& plan, const std::string& stage) {
          "; to see which stage goes wrong, store " + joined(plan.stages_missing);
 }
 
-template <class Line>
-void conformance_text(const plan_report& plan, const check_report& report, const Line& line) {
-  std::string budgets;
+/// How near each tensor comes to its limits.
+std::string closeness_text(const plan_report& plan) {
+  std::string out;
   for (const char* tensor : {"o", "final_state", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}) {
     const judged_statistic* rms = closest(plan, tensor, norm_kind::rms);
     const judged_statistic* max = closest(plan, tensor, norm_kind::max);
+    const judged_statistic* changes = closest(plan, tensor, norm_kind::changes);
     if (rms == nullptr || max == nullptr) continue;
-    budgets += std::string(budgets.empty() ? "" : "; ") + tensor;
+    out += std::string(out.empty() ? "" : "; ") + tensor;
     if (std::isfinite(rms->limit.value) && std::isfinite(max->limit.value)) {
-      budgets += " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3) + " of the limit";
+      out += " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3) +
+             (changes != nullptr ? ", changes " + detail::general(closeness(*changes), 3) : "") + " of the limit";
     } else {
-      budgets += std::string(": no limit, because ") + (rms->limit.enough ? "runs of the plan overflow" : "too few runs err");
+      out += std::string(": no limit, because ") + (rms->limit.enough ? "runs of the plan overflow" : "too few runs err");
     }
   }
+  return out;
+}
+
+template <class Line>
+void conformance_text(const plan_report& plan, const check_report& report, const Line& line) {
+  const std::string budgets = closeness_text(plan);
   line("plan", plan.plan + ": " +
                    (plan.conforms == verdict::refuted ? "does not conform"
                     : plan.conforms == verdict::holds ? "conforms"

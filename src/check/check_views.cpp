@@ -184,7 +184,7 @@ void budgets_json(const plan_report& plan, json& tensors) {
     const std::string name = t["name"];
     json budget = t["budget"].is_null() ? json::object() : t["budget"],
          provenance = t["provenance"].is_null() ? json::object() : t["provenance"];
-    for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
+    for (const norm_kind norm : {norm_kind::rms, norm_kind::max, norm_kind::changes}) {
       const judged_statistic* s = closest(plan, name, norm);
       if (s == nullptr) continue;
       const std::string key = "plan " + std::string(name_of(norm));

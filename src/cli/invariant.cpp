@@ -11,6 +11,7 @@
 #include "cli/stopped.hpp"
 #include "cli/verbs.hpp"
 #include "deltaproof/check/invariant_set.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -29,6 +29,7 @@ struct gradient_part {
   std::size_t steps = 0;  ///< rows a token; 0: a state
   std::size_t first = 0;
   std::size_t stride = 0;
+  std::size_t chunk = 0;      ///< rows of a chunk, of dg: what the error changes by inside one is judged too; else 0
   std::vector<bucket> where;  ///< tokens; of a state one, of all tokens
   std::vector<bool> skip;     ///< elements that are not judged; empty: none
   bool judged = false;        ///< the result holds it, and it has elements to judge
@@ -127,21 +128,27 @@ struct other_sums {
                                                   const plan_variant& variant, std::uint64_t seed,
                                                   forward_pass* forward = nullptr, other_sums* others = nullptr);
 
-/// {rms, max} of each bucket of a part; infinite where something that is judged is not finite.
+/// {rms, max} of each bucket of a part, and `changes` of dg; infinite where something that is judged is not finite.
 [[nodiscard]] lane_norms norms_of(const gradient_part& part, const std::vector<double>& values);
+/// Of dg, by bucket, the rms of what neighbouring rows of one chunk differ by; of other parts nothing. A dg is summed up from the
+/// end of its chunk: what is added to its last row, the sum <h, dh> above all, is in every row of it and in no difference.
+/// `sums`: of what they add up to, which bounds the differences of what has these magnitudes.
+[[nodiscard]] std::vector<double> changes_of(const gradient_part& part, const std::vector<double>& values, bool sums = false);
 /// Elements of a bucket that are judged.
 [[nodiscard]] std::size_t judged_elements(const gradient_part& part, const bucket& b);
 
 /// About how long one run of the backward pass takes on one core, in seconds, its forward pass and its own truth included.
 [[nodiscard]] double seconds_of_gradient_run(const problem& p, const plan_variant& variant, std::size_t tokens);
 
-/// Errors of emulated draws as samples. Places: two (rms, max) for each bucket of each part that the result holds, lane by lane.
+/// Errors of emulated draws as samples. Places: two (rms, max) for each bucket of each part that the result holds, lane by lane;
+/// then one (changes) for each bucket of dg, lane by lane.
 struct drawn_gradients {
   std::vector<statistic> statistics;
-  std::vector<judged_statistic> places;  ///< with `got` and `truth`, without limits
-  std::vector<std::size_t> first_place;  ///< by lane
-  range_seen range{};                    ///< of the forward passes of these runs
-  forward_samples forward;               ///< their errors, of runs that a forward check makes too
+  std::vector<judged_statistic> places;   ///< with `got` and `truth`, without limits
+  std::vector<std::size_t> first_place;   ///< by lane
+  std::vector<std::size_t> first_change;  ///< by lane, of the places of changes
+  range_seen range{};                     ///< of the forward passes of these runs
+  forward_samples forward;                ///< their errors, of runs that a forward check makes too
 };
 /// Places of a result: what the probability of a false alarm is shared by, known before any run.
 [[nodiscard]] std::size_t gradient_places(const gradient_trial& t);

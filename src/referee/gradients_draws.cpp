@@ -97,16 +97,16 @@ lane_norms floors_of(const gradient_trial& t, const gradient_part& part) {
     }
   }
   lane_norms floors = norms_of(part, own);
-  for (std::vector<double>* norm : {&floors.rms, &floors.max}) {
+  floors.changes = changes_of(part, own, true);
+  for (std::vector<double>* norm : {&floors.rms, &floors.max, &floors.changes}) {
     for (double& x : *norm) x = std::max(x, least);
   }
   return floors;
 }
 
-/// What runs leave of one lane: by part and bucket, the errors of each law.
-struct lane_samples {
-  std::vector<std::vector<statistic>> rms, max;
-};
+/// What runs leave of one lane: by norm, part and bucket, the errors of each law.
+using lane_samples = std::map<norm_kind, std::vector<std::vector<statistic>>>;
+constexpr std::array all_norms{norm_kind::rms, norm_kind::max, norm_kind::changes};
 
 double typical_of(const statistic& s) {
   double typical = 0;
@@ -142,10 +142,13 @@ void classify(const gradient_trial& t, const gradient_lane& at, const std::vecto
   for (std::size_t k = 0; k < at.parts.size(); ++k) {
     const gradient_part& part = at.parts[k];
     for (std::size_t b = 0; b < part.where.size(); ++b) {
-      statistic &rms = drawn.rms[k][b], &max = drawn.max[k][b];
-      const double relative = share_of_truth(typical_of(rms), truth[k].rms[b]);
-      const bool open = (order_is_open && (sums || relative <= 0x1p-16)) || (state_sum_is_open && part.name() == "dg");
-      rms.allowance = max.allowance = open ? open_order : 1;
+      const auto in_sums = [&](norm_kind norm) {
+        const double relative = share_of_truth(typical_of(drawn[norm][k][b]), truth[k].in(norm)[b]);
+        return order_is_open && (sums || relative <= 0x1p-16);
+      };
+      const bool open = in_sums(norm_kind::rms) || (state_sum_is_open && part.name() == "dg");
+      for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) drawn[norm][k][b].allowance = open ? open_order : 1;
+      if (part.chunk > 0) drawn[norm_kind::changes][k][b].allowance = in_sums(norm_kind::changes) ? open_order : 1;
     }
   }
 }
@@ -157,50 +160,48 @@ lane_samples room_for(const gradient_trial& t, std::size_t i) {
   for (const gradient_part& part : at.parts) {
     const std::size_t own = laws_of_runs(t.kinds.size()),
                       others = part.name() == "dg" ? laws_of_runs(t.variants.size() - t.own) : 0;
-    auto &rms = out.rms.emplace_back(), &max = out.max.emplace_back();
-    const lane_norms floors = part.judged
-                                  ? floors_of(t, part)
-                                  : lane_norms{std::vector<double>(part.where.size()), std::vector<double>(part.where.size())};
-    for (std::size_t b = 0; b < part.where.size(); ++b) {
-      statistic s{std::string(part.name()), b, part.pool, norm_kind::rms, floors.rms[b], {}};
-      for (std::size_t law = 0; law < own + others; ++law) s.samples.emplace_back(t.runs_of(i, law < own ? law : law % 2), 0.0);
-      s.independent = own;
-      s.laws_of_variant = laws_of_runs(1);
-      if (part.is_state()) s.wide_degrees = near_pool_degrees;
-      rms.push_back(s);
-      s.norm = norm_kind::max;
-      s.floor = floors.max[b];
-      max.push_back(std::move(s));
+    const lane_norms floors = part.judged ? floors_of(t, part) : lane_norms{};
+    for (const norm_kind norm : all_norms) {
+      auto& to = out[norm].emplace_back();
+      for (std::size_t b = 0; b < part.where.size() && (norm != norm_kind::changes || part.chunk > 0); ++b) {
+        statistic& s =
+            to.emplace_back(statistic{std::string(part.name()), b, part.pool, norm, part.judged ? floors.in(norm)[b] : 0, {}});
+        for (std::size_t law = 0; law < own + others; ++law) s.samples.emplace_back(t.runs_of(i, law < own ? law : law % 2), 0.0);
+        s.independent = own;
+        s.laws_of_variant = laws_of_runs(1);
+        if (part.is_state()) s.wide_degrees = near_pool_degrees;
+      }
     }
   }
   return out;
 }
 
-/// The places of a lane with what the result errs there; the statistics of parts that it does not hold have served.
+/// The places of a lane with what the result errs there; the statistics of parts that it does not hold have served. `changes`:
+/// those that follow all others.
 void add_lane(const gradient_trial& t, const gradient_lane& at, const std::vector<lane_norms>& truth, lane_samples samples,
-              drawn_gradients& out) {
+              drawn_gradients& out, drawn_gradients& changes) {
   out.first_place.push_back(out.places.size());
+  out.first_change.push_back(changes.places.size());
   const part_values errors = errors_of_result(t, at);
   for (std::size_t k = 0; k < at.parts.size(); ++k) {
     const gradient_part& part = at.parts[k];
     if (!part.judged) continue;
     const lane_norms got = norms_of(part, errors[k]);
     for (std::size_t b = 0; b < part.where.size(); ++b) {
-      judged_statistic place;
-      place.tensor = part.name();
-      place.sequence = at.sequence;
-      place.head = part.head;
-      place.first_token = part.where[b].first;
-      place.last_token = part.where[b].last;
-      place.got = got.rms[b];
-      place.truth = truth[k].rms[b];
-      out.places.push_back(place);
-      out.statistics.push_back(std::move(samples.rms[k][b]));
-      place.norm = norm_kind::max;
-      place.got = got.max[b];
-      place.truth = truth[k].max[b];
-      out.places.push_back(place);
-      out.statistics.push_back(std::move(samples.max[k][b]));
+      for (const norm_kind norm : all_norms) {
+        if (norm == norm_kind::changes && part.chunk == 0) continue;
+        drawn_gradients& to = norm == norm_kind::changes ? changes : out;
+        judged_statistic& place = to.places.emplace_back();
+        place.tensor = part.name();
+        place.sequence = at.sequence;
+        place.head = part.head;
+        place.first_token = part.where[b].first;
+        place.last_token = part.where[b].last;
+        place.norm = norm;
+        place.got = got.in(norm)[b];
+        place.truth = truth[k].in(norm)[b];
+        to.statistics.push_back(std::move(samples[norm][k][b]));
+      }
     }
   }
 }
@@ -258,13 +259,13 @@ void put_samples(const norms_by_law& from, std::size_t run, bool once, lane_samp
   for (const auto& [law, parts] : from) {
     for (std::size_t k = 0; k < parts.size(); ++k) {
       if (!parts[k]) continue;
-      for (std::size_t b = 0; b < parts[k]->rms.size(); ++b) {
-        auto &rms = to.rms[k][b].samples, &max = to.max[k][b].samples;
-        rms[law][run] = parts[k]->rms[b];
-        max[law][run] = parts[k]->max[b];
-        if (!once) continue;
-        rms[law + 1] = rms[law];
-        max[law + 1] = max[law];
+      for (const norm_kind norm : all_norms) {
+        const std::vector<double>& values = parts[k]->in(norm);
+        for (std::size_t b = 0; b < values.size(); ++b) {
+          auto& samples = to[norm][k][b].samples;
+          samples[law][run] = values[b];
+          if (once) samples[law + 1] = samples[law];
+        }
       }
     }
   }
@@ -330,7 +331,7 @@ drawn_gradients drawn_once(const gradient_trial& t) {
     runs = draw_samples(t);
     if (reusable && !t.stopped()) keep(t.options, key, runs);
   }
-  drawn_gradients out;
+  drawn_gradients out, changes;
   out.range = runs.range;
   out.forward = std::move(runs.forward);
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
@@ -339,8 +340,11 @@ drawn_gradients drawn_once(const gradient_trial& t) {
     std::vector<lane_norms> truth;
     for (std::size_t k = 0; k < at.parts.size(); ++k) truth.push_back(norms_of(at.parts[k], exact[k]));
     classify(t, at, truth, runs.samples[i]);
-    add_lane(t, at, truth, std::move(runs.samples[i]), out);
+    add_lane(t, at, truth, std::move(runs.samples[i]), out, changes);
   }
+  for (std::size_t& first : out.first_change) first += out.places.size();
+  std::move(changes.places.begin(), changes.places.end(), std::back_inserter(out.places));
+  std::move(changes.statistics.begin(), changes.statistics.end(), std::back_inserter(out.statistics));
   return out;
 }
 
@@ -349,7 +353,7 @@ drawn_gradients drawn_once(const gradient_trial& t) {
 std::size_t gradient_places(const gradient_trial& t) {
   std::size_t places = 0;
   for (const gradient_lane& at : t.lanes) {
-    for (const gradient_part& part : at.parts) places += part.judged ? 2 * part.where.size() : 0;
+    for (const gradient_part& part : at.parts) places += part.judged ? (part.chunk > 0 ? 3 : 2) * part.where.size() : 0;
   }
   return places;
 }
@@ -377,7 +381,9 @@ std::vector<threshold> gradient_limits(const drawn_gradients& runs, const false_
   return limits_beside_truth(runs.statistics, runs.places, alarm, [&](std::vector<double>& shares) {
     for (std::size_t lane = 0; lane < runs.first_place.size(); ++lane) {
       const std::size_t begin = runs.first_place[lane];
-      const std::size_t end = lane + 1 < runs.first_place.size() ? runs.first_place[lane + 1] : shares.size();
+      const std::size_t end = lane + 1 < runs.first_place.size() ? runs.first_place[lane + 1]
+                              : runs.first_change.empty()        ? shares.size()
+                                                                 : runs.first_change.front();
       std::map<std::string, double> of_rows{{"dq", -1}, {"dk", -1}, {"dv", -1}};
       for (std::size_t i = begin; i < end; ++i) {
         const auto row = of_rows.find(runs.places[i].tensor);

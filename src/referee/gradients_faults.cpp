@@ -166,6 +166,7 @@ fault_run run_fault(const fault& f, const gradient_trial& t, const choice& c, co
     const lane_norms n = norms_of(c.at.parts[k], errors[k]);
     out.finite_norms.rms.insert(out.finite_norms.rms.end(), n.rms.begin(), n.rms.end());
     out.finite_norms.max.insert(out.finite_norms.max.end(), n.max.begin(), n.max.end());
+    out.finite_norms.changes.insert(out.finite_norms.changes.end(), n.changes.begin(), n.changes.end());
   }
   return out;
 }
@@ -227,9 +228,12 @@ lane_runs run_lane(const gradient_trial& t, const choice& c, const std::vector<c
 }
 
 /// By the norms alone, those of a whole lane.
-bool is_beyond(const lane_norms& n, std::size_t first_place, const std::vector<threshold>& limits) {
+bool is_beyond(const lane_norms& n, std::size_t first_place, std::size_t first_change, const std::vector<threshold>& limits) {
   for (std::size_t b = 0; b < n.rms.size(); ++b) {
     if (n.rms[b] > limits[first_place + 2 * b].value || n.max[b] > limits[first_place + 2 * b + 1].value) return true;
+  }
+  for (std::size_t b = 0; b < n.changes.size(); ++b) {
+    if (n.changes[b] > limits[first_change + b].value) return true;
   }
   return false;
 }
@@ -287,7 +291,7 @@ fault_draws draw_gradient_faults(const gradient_trial& t, const drawn_gradients&
       const fault_run& run = drawn->faults[i];
       if (run.lost_tokens) continue;  // another shape, which no kernel's file has
       add_lane(run, drawn->parts, result, all[i]);
-      if (is_beyond(run.finite_norms, runs.first_place[c.lane], limits)) beyond.insert(i);
+      if (is_beyond(run.finite_norms, runs.first_place[c.lane], runs.first_change[c.lane], limits)) beyond.insert(i);
     }
   }
   for (std::size_t i = 0; i < out.all.size(); ++i) {

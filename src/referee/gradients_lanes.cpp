@@ -121,6 +121,7 @@ std::vector<gradient_lane> gradient_lanes_of(const problem& p, const result& r, 
         part.steps = steps;
         part.first = steps == 0 ? part.pool * K * V : (token * steps * heads + head) * width;
         part.stride = steps == 0 ? V : heads * width;
+        part.chunk = gradient_names[tensor] == "dg" ? unit : 0;
         const std::string name(part.name());
         part.judged = r.gradients.count(name) != 0;
         const auto mask = exact.skip.find(name);
@@ -300,7 +301,27 @@ lane_norms norms_of(const gradient_part& part, const std::vector<double>& values
     }
     add_norms(judged.data(), judged.size(), out);
   }
+  out.changes = changes_of(part, values);
   return out;
+}
+
+std::vector<double> changes_of(const gradient_part& part, const std::vector<double>& values, bool sums) {
+  if (part.chunk == 0) return {};
+  lane_norms out;
+  std::vector<double> changes;
+  for (const bucket& b : part.where) {
+    changes.clear();
+    for (std::size_t row = b.first + 1; row < b.last && !values.empty(); ++row) {
+      if (row % part.chunk == 0) continue;
+      for (std::size_t i = row * part.width; i < (row + 1) * part.width; ++i) {
+        const std::size_t before = i - part.width;
+        if (!part.skip.empty() && (part.skip[i] || part.skip[before])) continue;
+        changes.push_back(sums ? values[i] + values[before] : values[i] - values[before]);
+      }
+    }
+    add_norms(changes.data(), changes.size(), out);
+  }
+  return std::move(out.rms);
 }
 
 std::size_t judged_elements(const gradient_part& part, const bucket& b) {

@@ -85,6 +85,11 @@ struct lane_errors {
 struct lane_norms {
   std::vector<double> rms;
   std::vector<double> max;
+  std::vector<double> changes = {};  ///< of dg alone (changes_of)
+
+  [[nodiscard]] const std::vector<double>& in(norm_kind norm) const {
+    return norm == norm_kind::rms ? rms : norm == norm_kind::max ? max : changes;
+  }
 };
 [[nodiscard]] lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged);
 /// The truth in the same places: what the errors of zeros would be.

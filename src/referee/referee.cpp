@@ -106,8 +106,11 @@ std::string statistic_reason(const plan_report& report, const std::string& tenso
     if (s.judged == verdict::refuted && s.tensor == tensor && (worst == nullptr || excess(s) > excess(*worst))) worst = &s;
   }
   if (worst == nullptr) return {};
-  return "the " + std::string(worst->norm == norm_kind::rms ? "rms" : "largest") + " error of " + place_text(*worst) + " is " +
-         digits(worst->got) + "; a kernel that conforms to the plan stays below " + digits(worst->limit.value) + " (typically " +
+  const char* const what = worst->norm == norm_kind::rms   ? "rms error of "
+                           : worst->norm == norm_kind::max ? "largest error of "
+                                                           : "rms change from token to token, inside a chunk, of the error of ";
+  return std::string("the ") + what + place_text(*worst) + " is " + digits(worst->got) +
+         "; a kernel that conforms to the plan stays below " + digits(worst->limit.value) + " (typically " +
          digits(worst->limit.typical) + ")";
 }
 

@@ -12,6 +12,7 @@
 #include "deltaproof/support/errors.hpp"
 #include "stages/head_stages.hpp"
 #include "support/parallel.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 

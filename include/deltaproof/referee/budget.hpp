@@ -32,8 +32,11 @@ struct false_alarm {
 inline constexpr std::size_t wide_pool_degrees = 64;
 inline constexpr std::size_t near_pool_degrees = 16;
 
-enum class norm_kind { rms, max };
-[[nodiscard]] constexpr std::string_view name_of(norm_kind norm) { return norm == norm_kind::rms ? "rms" : "max"; }
+/// `changes`: the rms of what neighbouring rows differ by.
+enum class norm_kind { rms, max, changes };
+[[nodiscard]] constexpr std::string_view name_of(norm_kind norm) {
+  return norm == norm_kind::rms ? "rms" : norm == norm_kind::max ? "max" : "changes";
+}
 
 /// One error norm of one head in one horizon bucket, as the emulated runs gave it. Neighbouring buckets of a tensor have
 /// neighbouring numbers.
