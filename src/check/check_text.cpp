@@ -80,12 +80,16 @@ std::string closeness_text(const plan_report& plan) {
   for (const char* tensor : {"o", "final_state", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}) {
     const judged_statistic* rms = closest(plan, tensor, norm_kind::rms);
     const judged_statistic* max = closest(plan, tensor, norm_kind::max);
-    const judged_statistic* changes = closest(plan, tensor, norm_kind::changes);
     if (rms == nullptr || max == nullptr) continue;
     out += std::string(out.empty() ? "" : "; ") + tensor;
     if (std::isfinite(rms->limit.value) && std::isfinite(max->limit.value)) {
-      out += " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3) +
-             (changes != nullptr ? ", changes " + detail::general(closeness(*changes), 3) : "") + " of the limit";
+      out += " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3);
+      for (const norm_kind norm : {norm_kind::changes, norm_kind::tiles}) {
+        const judged_statistic* const s = closest(plan, tensor, norm);
+        if (s != nullptr && std::isfinite(s->limit.value))
+          out += ", " + std::string(name_of(norm)) + " " + detail::general(closeness(*s), 3);
+      }
+      out += " of the limit";
     } else {
       out += std::string(": no limit, because ") + (rms->limit.enough ? "runs of the plan overflow" : "too few runs err");
     }

@@ -159,6 +159,12 @@ json statistic_json(const judged_statistic& s) {
          {"got", detail::json_number(s.got)},
          {"truth", detail::json_number(s.truth)},
          {"verdict", name_of(s.judged)}};
+  if (s.worst) {
+    j["tile"] = {{"first_row", s.worst->first_row},
+                 {"last_row", s.worst->last_row},
+                 {"first_column", s.worst->first_column},
+                 {"last_column", s.worst->last_column}};
+  }
   j.update(threshold_json(s.limit));
   return j;
 }
@@ -184,7 +190,7 @@ void budgets_json(const plan_report& plan, json& tensors) {
     const std::string name = t["name"];
     json budget = t["budget"].is_null() ? json::object() : t["budget"],
          provenance = t["provenance"].is_null() ? json::object() : t["provenance"];
-    for (const norm_kind norm : {norm_kind::rms, norm_kind::max, norm_kind::changes}) {
+    for (const norm_kind norm : {norm_kind::rms, norm_kind::max, norm_kind::changes, norm_kind::tiles}) {
       const judged_statistic* s = closest(plan, name, norm);
       if (s == nullptr) continue;
       const std::string key = "plan " + std::string(name_of(norm));

@@ -73,7 +73,7 @@ class quantile_table {
   // Of the heavier of the norm's own law and the Gamma law with this skewness.
   [[nodiscard]] std::pair<double, std::string_view> known_spread(norm_kind norm, double skewness) {
     const std::pair<double, std::string_view> own =
-        norm == norm_kind::max ? std::pair{gumbel_, "Gumbel"} : std::pair{normal_, "Student"};
+        is_maximum(norm) ? std::pair{gumbel_, "Gumbel"} : std::pair{normal_, "Student"};
     // With less skewness the Gamma law's quantile exceeds the normal one by less than 2 % down to alpha = 1e-9.
     if (skewness <= 0.02) return own;
     double& gamma = gamma_[skewness];
@@ -182,7 +182,7 @@ struct widest_reach {
 // many.
 double factor_of(const statistic& s, double reach, double of_own_law) {
   const double log_law = std::exp(reach);
-  return s.first_order ? std::min(log_law, 1 + std::max(reach, s.norm == norm_kind::max ? 0.0 : 1.6 * of_own_law)) : log_law;
+  return s.first_order ? std::min(log_law, 1 + std::max(reach, is_maximum(s.norm) ? 0.0 : 1.6 * of_own_law)) : log_law;
 }
 
 // How many standard errors are added to the skewness that the runs show: where one element stands out, few runs show too little.

@@ -67,7 +67,7 @@ head_input shuffled(const head_input& in, std::uint64_t seed) {
 void classify(const trial& t, drawn& runs) {
   const bool sums =
       std::all_of(t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return made_by_sums(v, t.p); });
-  for (std::size_t at = 0; at + 1 < runs.statistics.size(); at += 2) {
+  for (std::size_t at = 0; at + 1 < runs.pairs(); at += 2) {
     statistic &rms = runs.statistics[at], &max = runs.statistics[at + 1];
     double typical = 0;
     for (const auto& law : rms.samples)
@@ -77,16 +77,24 @@ void classify(const trial& t, drawn& runs) {
   }
 }
 
+/// Of one head.
+struct head_norms {
+  lane_norms got, truth, radius;
+};
+
+/// A result that is as near as half the smallest number of its format is rounded right.
+double least_error(const trial& t, bool state) {
+  return smallest_subnormal((state ? *t.r.final_state : t.r.o).element_format()) / 2;
+}
+
 /// The places of head `i` with what the result errs there, and room for the errors of each law.
-void add_head(const trial& t, std::size_t i, drawn& out) {
+head_norms add_head(const trial& t, std::size_t i, drawn& out) {
   const lane& at = t.lanes[i];
   const auto where = buckets(at.judged, t.unit);
   const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
   const lane_norms truth = truth_norms(t.p, t.truth, at, where), radius = radius_norms(t.p, t.truth, at, where);
   for (std::size_t b = 0; b < got.rms.size(); ++b) {
     const bool state = b == where.size();
-    // A result that is as near as half the smallest number of its format is rounded right.
-    const double least = smallest_subnormal((state ? *t.r.final_state : t.r.o).element_format()) / 2;
     for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
       judged_statistic place;
       place.tensor = state ? "final_state" : "o";
@@ -99,13 +107,40 @@ void add_head(const trial& t, std::size_t i, drawn& out) {
       place.truth = norm == norm_kind::rms ? truth.rms[b] : truth.max[b];
       out.places.push_back(place);
       const double known = norm == norm_kind::rms ? radius.rms[b] : radius.max[b];
-      statistic s{place.tensor, state ? 0 : b, i, norm, std::max(known, least), {}};
+      statistic s{place.tensor, state ? 0 : b, i, norm, std::max(known, least_error(t, state)), {}};
       for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) s.samples.emplace_back(t.runs_of(i, law), 0.0);
       s.laws_of_variant = laws_of_runs(1);
       // A state has no neighbours to fill a pool with: the runs there are must do.
       if (state)
         s.wide_degrees = std::clamp((t.runs.moved - 1) * t.kinds.size() * t.slice.size(), near_pool_degrees, wide_pool_degrees);
       out.statistics.push_back(std::move(s));
+    }
+  }
+  return {got, truth, radius};
+}
+
+/// The places of tiles of head `i`, whose rms has the places from `first` on; `runs`: by law and run, its tiles.
+void add_tile_places(const trial& t, std::size_t i, const head_norms& norms, std::size_t first,
+                     const std::array<tile_runs, 2>& runs, typical_tiles& typical, drawn& out) {
+  const lane& at = t.lanes[i];
+  const auto where = buckets(at.judged, t.unit);
+  const std::array<tiling, 2> tiles = tiles_of_outputs(at, where, t.p);
+  std::size_t place = first;
+  for (std::size_t tensor = 0; tensor < (at.state ? 2 : 1); ++tensor) {
+    const std::size_t places = tensor == 0 ? where.size() : 1;
+    const format& stored = (tensor == 0 ? t.r.o : *t.r.final_state).element_format();
+    const std::vector<double>&got = norms.got.tiles[tensor], &truth = norms.truth.tiles[tensor];
+    const tiles_of_head known(runs[tensor], tile_floors(norms.radius.tiles[tensor], truth, stored));
+    out.scales[i][tensor] = known.scales();
+    for (std::size_t b = 0; b < places; ++b, place += 2) {
+      const tiling::range range =
+          tensor == 0 ? tiles[0].of_rows(where[b].first, where[b].last) : tiling::range{0, tiles[1].size()};
+      auto samples = known.samples_of(range, out.statistics[place], typical);
+      if (!samples) continue;
+      if (t.runs_often(i)) typical.add(*samples);
+      out.beside.push_back(place);
+      out.places.push_back(place_of_tiles(out.places[place], known, got, truth, tiles[tensor], range, 1 - tensor));
+      out.statistics.push_back(std::move(*samples));
     }
   }
 }
@@ -136,7 +171,8 @@ double share_of_truth(double error, double truth) {
 
 std::vector<threshold> limits_beside_truth(std::vector<statistic> all, const std::vector<judged_statistic>& places,
                                            const false_alarm& alarm, const shares_of_factors& of) {
-  for (statistic& s : all) s.first_order = true;
+  // A ratio of two errors has the tail of neither.
+  for (statistic& s : all) s.first_order = s.norm != norm_kind::tiles;
   std::vector<double> shares;
   const std::vector<threshold> first = thresholds(all, alarm);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -145,10 +181,19 @@ std::vector<threshold> limits_beside_truth(std::vector<statistic> all, const std
   }
   if (of) of(shares);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].first_order = shares[i] <= 0.5;
+    all[i].first_order = shares[i] <= 0.5 && all[i].norm != norm_kind::tiles;
     if (all[i].first_order) all[i].second_order = 1 / (1 - shares[i]);
   }
   return thresholds(all, alarm);
+}
+
+bool need_more_runs(const std::vector<statistic>& all, double family, const std::vector<run_kind>& kinds) {
+  const false_alarm alarm{family, std::max<std::size_t>(1, all.size())};
+  const std::vector<threshold> limits = thresholds(all, of_each_variant(alarm, kinds));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].norm != norm_kind::tiles && limits[i].finite && !limits[i].at_floor && !limits[i].enough) return true;
+  }
+  return false;
 }
 
 std::vector<run_kind> kinds_of(std::span<const plan_variant> variants, const problem& p) {
@@ -201,6 +246,18 @@ forward_sample sample_of(const trial& t, const lane& at, lane_errors errors, con
   return {norms(errors, buckets(at.judged, t.unit), at.judged), finite_tokens(errors.o), range};
 }
 
+namespace {
+
+/// What runs say of every head: samples by place, law and run, and tiles.
+struct drawn_outputs {
+  range_seen range{};
+  std::vector<std::size_t> finite;
+  std::vector<std::vector<std::vector<double>>> samples;
+  std::vector<std::array<tile_runs, 2>> tiles;  ///< of o and of the state, by lane
+};
+
+}  // namespace
+
 drawn draw_runs(const trial& t) {
   drawn out;
   struct job {
@@ -208,22 +265,39 @@ drawn draw_runs(const trial& t) {
   };
   std::vector<job> jobs;
   std::vector<std::size_t> first_place(t.lanes.size()), jobs_of_lane(t.lanes.size(), 0);
+  std::vector<head_norms> norms_of_head;
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     out.finite.push_back(t.lanes[i].judged);
     first_place[i] = out.places.size();
-    add_head(t, i, out);
+    norms_of_head.push_back(add_head(t, i, out));
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
     for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); law += t.runs_often(i) ? 1 : 2) {
       for (std::size_t r = 0; r < t.runs_of(i, law); ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
     }
   }
-  const std::string key = "runs " + t.lanes_key();
-  if (const auto kept = recall<drawn>(t.options, key)) {
-    for (std::size_t i = 0; i < out.statistics.size(); ++i) out.statistics[i].samples = kept->statistics[i].samples;
-    out.range = kept->range;
-    out.finite = kept->finite;
+  // What the result errs in its tiles is told by what runs err there.
+  const auto finish = [&](const drawn_outputs& runs) {
+    out.range = runs.range;
+    out.finite = runs.finite;
+    for (std::size_t i = 0; i < out.statistics.size(); ++i) out.statistics[i].samples = runs.samples[i];
+    out.scales.resize(t.lanes.size());
+    typical_tiles typical;
+    for (const bool often : {true, false}) {
+      for (std::size_t i = 0; i < t.lanes.size() && !t.stopped(); ++i) {
+        if (t.runs_often(i) == often) add_tile_places(t, i, norms_of_head[i], first_place[i], runs.tiles[i], typical, out);
+      }
+    }
     classify(t, out);
     return out;
+  };
+  const std::string key = "runs " + t.lanes_key();
+  if (const auto kept = recall<drawn_outputs>(t.options, key)) return finish(*kept);
+  drawn_outputs runs{{}, out.finite, {}, std::vector<std::array<tile_runs, 2>>(t.lanes.size())};
+  for (const statistic& s : out.statistics) runs.samples.push_back(s.samples);
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) {
+      for (tile_runs& tensor : runs.tiles[i]) tensor.emplace_back(t.runs_of(i, law));
+    }
   }
   heads_read heads(t.p, t.lanes, jobs_of_lane);
   std::mutex lock;
@@ -232,14 +306,15 @@ drawn draw_runs(const trial& t) {
     if (t.stopped()) return;
     const auto [i, law, r] = jobs[j];
     const lane& at = t.lanes[i];
-    const auto [n, finite, range] = forward_run(t, heads, i, law, r);
+    auto [n, finite, range] = forward_run(t, heads, i, law, r);
     const std::lock_guard guard(lock);
-    out.finite[i] = std::min(out.finite[i], finite);
+    runs.finite[i] = std::min(runs.finite[i], finite);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
-    if (at.stays_in_range()) widen(out.range, range);
+    if (at.stays_in_range()) widen(runs.range, range);
+    for (std::size_t k = 0; k < n.tiles.size(); ++k) runs.tiles[i][k][law][r] = std::move(n.tiles[k]);
     for (std::size_t b = 0; b < n.rms.size(); ++b) {
-      auto& rms = out.statistics[first_place[i] + 2 * b].samples;
-      auto& max = out.statistics[first_place[i] + 2 * b + 1].samples;
+      auto& rms = runs.samples[first_place[i] + 2 * b];
+      auto& max = runs.samples[first_place[i] + 2 * b + 1];
       rms[law][r] = n.rms[b];
       max[law][r] = n.max[b];
       if (!t.runs_often(i)) {
@@ -249,9 +324,8 @@ drawn draw_runs(const trial& t) {
     }
     if (t.options.progress) t.options.progress("emulation", static_cast<double>(++done) / static_cast<double>(jobs.size()));
   });
-  if (!t.stopped()) keep(t.options, key, out);
-  classify(t, out);
-  return out;
+  if (!t.stopped()) keep(t.options, key, runs);
+  return finish(runs);
 }
 
 namespace {

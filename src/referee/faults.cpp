@@ -266,6 +266,7 @@ lane_limits limits_of(const lane& at, const drawn& runs, const std::vector<thres
   for (std::size_t i = 0; i < runs.places.size(); ++i) {
     const judged_statistic& place = runs.places[i];
     if (place.sequence != at.sequence || place.head != at.head) continue;
+    if (place.norm == norm_kind::tiles) continue;
     (place.norm == norm_kind::rms ? out.rms : out.max).push_back(&limits[i]);
   }
   return out;

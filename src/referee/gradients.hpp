@@ -29,13 +29,16 @@ struct gradient_part {
   std::size_t steps = 0;  ///< rows a token; 0: a state
   std::size_t first = 0;
   std::size_t stride = 0;
-  std::size_t chunk = 0;      ///< rows of a chunk, of dg: what the error changes by inside one is judged too; else 0
+  std::size_t chunk = 0;      ///< rows of a chunk; 0: of a state
   std::vector<bucket> where;  ///< tokens; of a state one, of all tokens
   std::vector<bool> skip;     ///< elements that are not judged; empty: none
   bool judged = false;        ///< the result holds it, and it has elements to judge
 
   [[nodiscard]] std::string_view name() const { return gradient_names[tensor]; }
   [[nodiscard]] bool is_state() const { return steps == 0; }
+  /// Whether what its error changes by inside a chunk is judged too (changes_of).
+  [[nodiscard]] bool has_changes() const { return name() == "dg"; }
+  [[nodiscard]] tiling tiles() const { return {rows, width, is_state() ? tiling::width : chunk}; }
   /// Rows of a bucket.
   [[nodiscard]] bucket rows_of(const bucket& b) const {
     return is_state() ? bucket{0, rows} : bucket{b.first * steps, b.last * steps};
@@ -128,7 +131,8 @@ struct other_sums {
                                                   const plan_variant& variant, std::uint64_t seed,
                                                   forward_pass* forward = nullptr, other_sums* others = nullptr);
 
-/// {rms, max} of each bucket of a part, and `changes` of dg; infinite where something that is judged is not finite.
+/// {rms, max} of each bucket of a part, `changes` of dg and the rms of its tiles; infinite where something that is judged is not
+/// finite.
 [[nodiscard]] lane_norms norms_of(const gradient_part& part, const std::vector<double>& values);
 /// Of dg, by bucket, the rms of what neighbouring rows of one chunk differ by; of other parts nothing. A dg is summed up from the
 /// end of its chunk: what is added to its last row, the sum <h, dh> above all, is in every row of it and in no difference.
@@ -141,17 +145,19 @@ struct other_sums {
 [[nodiscard]] double seconds_of_gradient_run(const problem& p, const plan_variant& variant, std::size_t tokens);
 
 /// Errors of emulated draws as samples. Places: two (rms, max) for each bucket of each part that the result holds, lane by lane;
-/// then one (changes) for each bucket of dg, lane by lane.
+/// then one (changes) for each bucket of dg, lane by lane; then one (tiles) for each bucket of each part of a lane that ran
+/// often.
 struct drawn_gradients {
   std::vector<statistic> statistics;
   std::vector<judged_statistic> places;   ///< with `got` and `truth`, without limits
   std::vector<std::size_t> first_place;   ///< by lane
   std::vector<std::size_t> first_change;  ///< by lane, of the places of changes
-  range_seen range{};                     ///< of the forward passes of these runs
-  forward_samples forward;                ///< their errors, of runs that a forward check makes too
+  /// Of each place of tiles, which are the last, the place of its rms; and by lane and part what runs err in each tile.
+  std::vector<std::size_t> beside;
+  std::vector<std::vector<std::vector<double>>> scales;
+  range_seen range{};       ///< of the forward passes of these runs
+  forward_samples forward;  ///< their errors, of runs that a forward check makes too
 };
-/// Places of a result: what the probability of a false alarm is shared by, known before any run.
-[[nodiscard]] std::size_t gradient_places(const gradient_trial& t);
 /// Chooses the slice and how often it runs; draws. What overflows in the runs is left out.
 [[nodiscard]] drawn_gradients draw_gradients(gradient_trial& t, overflow_question& overflow);
 /// As leave_out_overflowed and leave_out_overflowing.
@@ -168,7 +174,8 @@ void judge_gradient_statistics(const drawn_gradients& runs, const std::vector<th
 /// range, and of a result that stores more bits than the plan, nothing is said.
 void judge_backward_stages(const gradient_trial& t, plan_report& out);
 /// As judge_reach, for the statistics from `first` on.
-[[nodiscard]] std::string judge_gradient_reach(const gradient_trial& t, std::size_t first, plan_report& out);
+[[nodiscard]] std::string judge_gradient_reach(const gradient_trial& t, const drawn_gradients& runs, std::size_t first,
+                                               plan_report& out);
 /// Adds what the plan's backward pass costs beside its formats alone.
 void judge_gradient_adequacy(const gradient_trial& t, const drawn_gradients& runs, adequacy_report& out);
 [[nodiscard]] std::string gradient_slice_text(const gradient_trial& t);

@@ -104,8 +104,11 @@ lane_norms floors_of(const gradient_trial& t, const gradient_part& part) {
   return floors;
 }
 
-/// What runs leave of one lane: by norm, part and bucket, the errors of each law.
-using lane_samples = std::map<norm_kind, std::vector<std::vector<statistic>>>;
+/// What runs leave of one lane: by norm, part and bucket, the errors of each law; and by part their tiles, if it ran often.
+struct lane_samples {
+  std::map<norm_kind, std::vector<std::vector<statistic>>> norms;
+  std::vector<tile_runs> tiles;
+};
 constexpr std::array all_norms{norm_kind::rms, norm_kind::max, norm_kind::changes};
 
 double typical_of(const statistic& s) {
@@ -143,12 +146,12 @@ void classify(const gradient_trial& t, const gradient_lane& at, const std::vecto
     const gradient_part& part = at.parts[k];
     for (std::size_t b = 0; b < part.where.size(); ++b) {
       const auto in_sums = [&](norm_kind norm) {
-        const double relative = share_of_truth(typical_of(drawn[norm][k][b]), truth[k].in(norm)[b]);
+        const double relative = share_of_truth(typical_of(drawn.norms[norm][k][b]), truth[k].in(norm)[b]);
         return order_is_open && (sums || relative <= 0x1p-16);
       };
       const bool open = in_sums(norm_kind::rms) || (state_sum_is_open && part.name() == "dg");
-      for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) drawn[norm][k][b].allowance = open ? open_order : 1;
-      if (part.chunk > 0) drawn[norm_kind::changes][k][b].allowance = in_sums(norm_kind::changes) ? open_order : 1;
+      for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) drawn.norms[norm][k][b].allowance = open ? open_order : 1;
+      if (part.has_changes()) drawn.norms[norm_kind::changes][k][b].allowance = in_sums(norm_kind::changes) ? open_order : 1;
     }
   }
 }
@@ -161,9 +164,13 @@ lane_samples room_for(const gradient_trial& t, std::size_t i) {
     const std::size_t own = laws_of_runs(t.kinds.size()),
                       others = part.name() == "dg" ? laws_of_runs(t.variants.size() - t.own) : 0;
     const lane_norms floors = part.judged ? floors_of(t, part) : lane_norms{};
+    out.tiles.emplace_back();
+    for (std::size_t law = 0; law < own + others; ++law) {
+      out.tiles.back().emplace_back(t.runs_of(i, law < own ? law : law % 2));
+    }
     for (const norm_kind norm : all_norms) {
-      auto& to = out[norm].emplace_back();
-      for (std::size_t b = 0; b < part.where.size() && (norm != norm_kind::changes || part.chunk > 0); ++b) {
+      auto& to = out.norms[norm].emplace_back();
+      for (std::size_t b = 0; b < part.where.size() && (norm != norm_kind::changes || part.has_changes()); ++b) {
         statistic& s =
             to.emplace_back(statistic{std::string(part.name()), b, part.pool, norm, part.judged ? floors.in(norm)[b] : 0, {}});
         for (std::size_t law = 0; law < own + others; ++law) s.samples.emplace_back(t.runs_of(i, law < own ? law : law % 2), 0.0);
@@ -176,20 +183,48 @@ lane_samples room_for(const gradient_trial& t, std::size_t i) {
   return out;
 }
 
-/// The places of a lane with what the result errs there; the statistics of parts that it does not hold have served. `changes`:
-/// those that follow all others.
-void add_lane(const gradient_trial& t, const gradient_lane& at, const std::vector<lane_norms>& truth, lane_samples samples,
-              drawn_gradients& out, drawn_gradients& changes) {
+/// The tiles of a part of a lane, whose rms has the places from `first` on: what the result errs in them, and the exact values.
+struct tiles_of_part {
+  std::size_t lane, part, first;
+  std::vector<double> got, truth;
+};
+
+void add_tile_places(const gradient_trial& t, const tiles_of_part& at, const tile_runs& runs, typical_tiles& typical,
+                     drawn_gradients& out, drawn_gradients& tiles) {
+  const gradient_part& part = t.lanes[at.lane].parts[at.part];
+  const format& stored = t.r.gradients.find(std::string(part.name()))->second.element_format();
+  const tiles_of_head known(runs, tile_floors(floors_of(t, part).tiles.front(), at.truth, stored));
+  out.scales[at.lane][at.part] = known.scales();
+  for (std::size_t b = 0; b < part.where.size(); ++b) {
+    const bucket rows = part.rows_of(part.where[b]);
+    const tiling::range range = part.tiles().of_rows(rows.first, rows.last);
+    const std::size_t place = at.first + 2 * b;
+    auto samples = known.samples_of(range, out.statistics[place], typical);
+    if (!samples) continue;
+    if (t.runs_often(at.lane)) typical.add(*samples);
+    tiles.beside.push_back(place);
+    tiles.places.push_back(place_of_tiles(out.places[place], known, at.got, at.truth, part.tiles(), range, part.steps));
+    tiles.statistics.push_back(std::move(*samples));
+  }
+}
+
+/// The places of lane `i` with what the result errs there; the statistics of parts that it does not hold have served. `changes`:
+/// those that follow all others; `tiles`: of the parts that it holds.
+void add_lane(const gradient_trial& t, std::size_t i, const std::vector<lane_norms>& truth, lane_samples& samples,
+              drawn_gradients& out, drawn_gradients& changes, std::vector<tiles_of_part>& tiles) {
+  const gradient_lane& at = t.lanes[i];
   out.first_place.push_back(out.places.size());
   out.first_change.push_back(changes.places.size());
+  out.scales.emplace_back(at.parts.size());
   const part_values errors = errors_of_result(t, at);
   for (std::size_t k = 0; k < at.parts.size(); ++k) {
     const gradient_part& part = at.parts[k];
     if (!part.judged) continue;
     const lane_norms got = norms_of(part, errors[k]);
+    tiles.push_back({i, k, out.places.size(), got.tiles.front(), truth[k].tiles.front()});
     for (std::size_t b = 0; b < part.where.size(); ++b) {
       for (const norm_kind norm : all_norms) {
-        if (norm == norm_kind::changes && part.chunk == 0) continue;
+        if (norm == norm_kind::changes && !part.has_changes()) continue;
         drawn_gradients& to = norm == norm_kind::changes ? changes : out;
         judged_statistic& place = to.places.emplace_back();
         place.tensor = part.name();
@@ -200,7 +235,7 @@ void add_lane(const gradient_trial& t, const gradient_lane& at, const std::vecto
         place.norm = norm;
         place.got = got.in(norm)[b];
         place.truth = truth[k].in(norm)[b];
-        to.statistics.push_back(std::move(samples[norm][k][b]));
+        to.statistics.push_back(std::move(samples.norms[norm][k][b]));
       }
     }
   }
@@ -259,10 +294,11 @@ void put_samples(const norms_by_law& from, std::size_t run, bool once, lane_samp
   for (const auto& [law, parts] : from) {
     for (std::size_t k = 0; k < parts.size(); ++k) {
       if (!parts[k]) continue;
+      if (!parts[k]->tiles.empty()) to.tiles[k][law][run] = parts[k]->tiles.front();
       for (const norm_kind norm : all_norms) {
         const std::vector<double>& values = parts[k]->in(norm);
         for (std::size_t b = 0; b < values.size(); ++b) {
-          auto& samples = to[norm][k][b].samples;
+          auto& samples = to.norms[norm][k][b].samples;
           samples[law][run] = values[b];
           if (once) samples[law + 1] = samples[law];
         }
@@ -331,7 +367,8 @@ drawn_gradients drawn_once(const gradient_trial& t) {
     runs = draw_samples(t);
     if (reusable && !t.stopped()) keep(t.options, key, runs);
   }
-  drawn_gradients out, changes;
+  drawn_gradients out, changes, tiles;
+  std::vector<tiles_of_part> parts;
   out.range = runs.range;
   out.forward = std::move(runs.forward);
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
@@ -340,23 +377,25 @@ drawn_gradients drawn_once(const gradient_trial& t) {
     std::vector<lane_norms> truth;
     for (std::size_t k = 0; k < at.parts.size(); ++k) truth.push_back(norms_of(at.parts[k], exact[k]));
     classify(t, at, truth, runs.samples[i]);
-    add_lane(t, at, truth, std::move(runs.samples[i]), out, changes);
+    add_lane(t, i, truth, runs.samples[i], out, changes, parts);
+  }
+  typical_tiles typical;
+  for (const bool often : {true, false}) {
+    for (const tiles_of_part& at : parts) {
+      if (t.runs_often(at.lane) == often && !t.stopped())
+        add_tile_places(t, at, runs.samples[at.lane].tiles[at.part], typical, out, tiles);
+    }
   }
   for (std::size_t& first : out.first_change) first += out.places.size();
-  std::move(changes.places.begin(), changes.places.end(), std::back_inserter(out.places));
-  std::move(changes.statistics.begin(), changes.statistics.end(), std::back_inserter(out.statistics));
+  out.beside = std::move(tiles.beside);
+  for (drawn_gradients* more : {&changes, &tiles}) {
+    std::move(more->places.begin(), more->places.end(), std::back_inserter(out.places));
+    std::move(more->statistics.begin(), more->statistics.end(), std::back_inserter(out.statistics));
+  }
   return out;
 }
 
 }  // namespace
-
-std::size_t gradient_places(const gradient_trial& t) {
-  std::size_t places = 0;
-  for (const gradient_lane& at : t.lanes) {
-    for (const gradient_part& part : at.parts) places += part.judged ? (part.chunk > 0 ? 3 : 2) * part.where.size() : 0;
-  }
-  return places;
-}
 
 drawn_gradients draw_gradients(gradient_trial& t, overflow_question& overflow) {
   plan_runs(t);
@@ -367,10 +406,7 @@ drawn_gradients draw_gradients(gradient_trial& t, overflow_question& overflow) {
   }
   // A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    const false_alarm alarm{t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())};
-    const auto limits = thresholds(runs.statistics, of_each_variant(alarm, t.kinds));
-    if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; }))
-      break;
+    if (!need_more_runs(runs.statistics, t.options.judge.false_alarm, t.kinds)) break;
     t.runs.moved *= 2;
     runs = drawn_once(t);
   }

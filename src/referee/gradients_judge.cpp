@@ -171,21 +171,26 @@ void judge_gradient_statistics(const drawn_gradients& runs, const std::vector<th
 }
 
 /// The tiles of a place of this part that has limits which refute zeros of the whole of it.
-void add_tiles(const gradient_trial& t, const gradient_part& part, const bucket& b, const std::vector<double>& exact,
-               const judged_statistic& rms, const judged_statistic& max, double rounds_to_zero, tensor_reach& to) {
+void add_tiles(const gradient_part& part, const bucket& b, const std::vector<double>& exact, const judged_statistic& rms,
+               const judged_statistic& max, double rounds_to_zero, const tiles_judged& judged, tensor_reach& to) {
   if (rms.judged == verdict::refuted || max.judged == verdict::refuted || !(refutes_zeros(rms) || refutes_zeros(max))) return;
   const bucket rows = part.rows_of(b);
   const std::span<const double> here = std::span(exact).subspan(rows.first * part.width, (rows.last - rows.first) * part.width);
-  for (const tile& x : tiles_that_may_be_zeros(rms, max, here, part.width, t.unit * part.steps, rounds_to_zero)) {
+  for (const tile& x : tiles_that_may_be_zeros(rms, max, here, part.width, part.tiles().height, rounds_to_zero)) {
+    if (judged.refutes_zeros(x)) continue;
     to.counts.blind += x.elements();
     if (to.quiet.empty()) to.quiet = x.text(rms, part.steps);
   }
 }
 
-std::string judge_gradient_reach(const gradient_trial& t, std::size_t first, plan_report& out) {
+std::string judge_gradient_reach(const gradient_trial& t, const drawn_gradients& runs, std::size_t first, plan_report& out) {
   std::map<std::size_t, tensor_reach> tensors;
+  std::map<std::size_t, std::size_t> tiles;  // by place of an rms
+  for (std::size_t i = 0; i < runs.beside.size(); ++i)
+    tiles[first + runs.beside[i]] = first + runs.places.size() - runs.beside.size() + i;
   std::size_t next = first;
-  for (const gradient_lane& at : t.lanes) {
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    const gradient_lane& at = t.lanes[i];
     const part_values exact = exact_values(t, at);
     for (std::size_t k = 0; k < at.parts.size(); ++k) {
       const gradient_part& part = at.parts[k];
@@ -197,7 +202,10 @@ std::string judge_gradient_reach(const gradient_trial& t, std::size_t first, pla
         judged_statistic &rms = out.statistics[next], &max = out.statistics[next + 1];
         const double rounds_to_zero = smallest_subnormal(stored) / 2;
         count(rms, max, judged_elements(part, b), rounds_to_zero, to);
-        add_tiles(t, part, b, exact[k], rms, max, rounds_to_zero, to);
+        tiles_judged judged;
+        if (const auto found = tiles.find(next); found != tiles.end())
+          judged = {&out.statistics[found->second], &runs.scales[i][k], part.tiles(), part.rows_of(b).first};
+        add_tiles(part, b, exact[k], rms, max, rounds_to_zero, judged, to);
         next += 2;
       }
     }

@@ -121,7 +121,7 @@ std::vector<gradient_lane> gradient_lanes_of(const problem& p, const result& r, 
         part.steps = steps;
         part.first = steps == 0 ? part.pool * K * V : (token * steps * heads + head) * width;
         part.stride = steps == 0 ? V : heads * width;
-        part.chunk = gradient_names[tensor] == "dg" ? unit : 0;
+        part.chunk = unit * steps;
         const std::string name(part.name());
         part.judged = r.gradients.count(name) != 0;
         const auto mask = exact.skip.find(name);
@@ -302,11 +302,12 @@ lane_norms norms_of(const gradient_part& part, const std::vector<double>& values
     add_norms(judged.data(), judged.size(), out);
   }
   out.changes = changes_of(part, values);
+  if (!values.empty()) out.tiles.push_back(tile_rms(part.tiles(), values.data(), part.skip));
   return out;
 }
 
 std::vector<double> changes_of(const gradient_part& part, const std::vector<double>& values, bool sums) {
-  if (part.chunk == 0) return {};
+  if (!part.has_changes()) return {};
   lane_norms out;
   std::vector<double> changes;
   for (const bucket& b : part.where) {

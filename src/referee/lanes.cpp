@@ -44,7 +44,15 @@ double distance(double got, const reference_tensor& truth, std::size_t i) {
 std::string place_text(const judged_statistic& s) {
   std::string text = s.tensor + " at sequence " + std::to_string(s.sequence) + ", " + detail::head_text(s.tensor, s.head);
   const bool is_state = s.tensor == "final_state" || s.tensor == "dinitial_state";
-  if (!is_state) text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
+  const auto add = [&text](const char* what, std::size_t first, std::size_t last) {
+    text += std::string(", ") + what + " " + std::to_string(first) + "-" + std::to_string(last - 1);
+  };
+  if (s.worst) {
+    add(is_state ? "rows" : "tokens", s.worst->first_row, s.worst->last_row);
+    add("columns", s.worst->first_column, s.worst->last_column);
+  } else if (!is_state) {
+    add("tokens", s.first_token, s.last_token);
+  }
   return text;
 }
 
@@ -221,6 +229,18 @@ void add_norms(const double* from, std::size_t count, lane_norms& to) {
   to.max.push_back(finite ? largest : infinity);
 }
 
+namespace {
+
+tiling tiles_of_tokens(const std::vector<bucket>& where, std::size_t tokens, std::size_t columns) {
+  return where.empty() ? tiling{} : tiling{tokens, columns, where.front().last};
+}
+
+}  // namespace
+
+std::array<tiling, 2> tiles_of_outputs(const lane& at, const std::vector<bucket>& where, const problem& p) {
+  return {tiles_of_tokens(where, at.judged, p.value_dim()), tiling{p.key_dim(), p.value_dim(), tiling::width}};
+}
+
 lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged) {
   lane_norms out;
   for (const bucket& b : at) {
@@ -228,6 +248,8 @@ lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_
     add_norms(e.o.data() + b.first * e.o.cols(), last > b.first ? (last - b.first) * e.o.cols() : 0, out);
   }
   if (e.state.size() > 0) add_norms(e.state.data(), e.state.size(), out);
+  out.tiles.push_back(tile_rms(tiles_of_tokens(at, std::min(judged, e.o.rows()), e.o.cols()), e.o.data()));
+  if (e.state.size() > 0) out.tiles.push_back(tile_rms({e.state.rows(), e.state.cols(), tiling::width}, e.state.data()));
   return out;
 }
 

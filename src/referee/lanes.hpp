@@ -4,6 +4,7 @@
 // One head of one sequence at a time: its errors, those of emulated runs of it, and both as norms over horizon buckets.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,6 +15,7 @@
 
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/referee/referee.hpp"
+#include "referee/tiles.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof::referee_detail {
@@ -21,7 +23,7 @@ namespace deltaproof::referee_detail {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 /// A number in a sentence.
 [[nodiscard]] inline std::string digits(double x) { return detail::general(x, 4); }
-/// "dk at sequence 0, key head 1, tokens 64-127".
+/// "dk at sequence 0, key head 1, tokens 64-127"; of tiles, where the largest is.
 [[nodiscard]] std::string place_text(const judged_statistic& s);
 
 /// A head of a sequence, and how much of it is judged.
@@ -85,12 +87,15 @@ struct lane_errors {
 struct lane_norms {
   std::vector<double> rms;
   std::vector<double> max;
-  std::vector<double> changes = {};  ///< of dg alone (changes_of)
+  std::vector<double> changes = {};             ///< of dg alone (changes_of)
+  std::vector<std::vector<double>> tiles = {};  ///< the rms of each (tiles.hpp), of o and of the state; of a gradient
 
   [[nodiscard]] const std::vector<double>& in(norm_kind norm) const {
     return norm == norm_kind::rms ? rms : norm == norm_kind::max ? max : changes;
   }
 };
+/// Of o, the judged tokens of which lie in these buckets, and of the state.
+[[nodiscard]] std::array<tiling, 2> tiles_of_outputs(const lane& at, const std::vector<bucket>& where, const problem& p);
 [[nodiscard]] lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged);
 /// The truth in the same places: what the errors of zeros would be.
 [[nodiscard]] lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);

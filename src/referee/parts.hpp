@@ -59,6 +59,9 @@ using run_kind = std::vector<std::size_t>;
   return {alarm.family, alarm.statistics * most_of_a_kind(kinds)};
 }
 
+/// Whether some place has too few runs above its floor for a limit. Tiles are judged by the runs that the other norms need.
+[[nodiscard]] bool need_more_runs(const std::vector<statistic>& all, double family, const std::vector<run_kind>& kinds);
+
 /// Each kind runs by two laws, 2k on the given inputs and 2k + 1 on inputs moved by an ulp or two. Moved inputs show how
 /// errors scatter; but repeated inputs repeat their errors, and an input can be special by less than an ulp: only runs on
 /// the given ones know. The kernel is one more run of an even law.
@@ -145,6 +148,12 @@ struct drawn {
   std::vector<judged_statistic> places;  ///< with `got`, without limits
   range_seen range{};
   std::vector<std::size_t> finite;  ///< by lane: tokens before which every run is finite
+  /// Places of tiles follow all others. Of each, the place of its rms; and by lane what runs err in the tiles of o and of the
+  /// state.
+  std::vector<std::size_t> beside;
+  std::vector<std::array<std::vector<double>, 2>> scales;
+
+  [[nodiscard]] std::size_t pairs() const { return places.size() - beside.size(); }
 };
 [[nodiscard]] drawn draw_runs(const trial& t);
 /// Both norms of one place; infinite where only the truth is 0.
@@ -240,15 +249,6 @@ struct fault_draws {
 
 /// How far the epsilon of the plan's l2norm alone moves rows of these inputs; nothing where it is the problem's.
 [[nodiscard]] std::optional<range_report> other_epsilon(const trial& t);
-/// What a kernel writes at a time: rows of one chunk, 16 columns or fewer.
-struct tile {
-  std::size_t first_row = 0, rows = 0, first_column = 0, columns = 0;
-  double rms = 0;  ///< of its exact values
-
-  [[nodiscard]] std::size_t elements() const { return rows * columns; }
-  /// Where it lies, and how small it is beside the limit, in words. `steps`: rows a token; 0: rows are not tokens.
-  [[nodiscard]] std::string text(const judged_statistic& place, std::size_t steps) const;
-};
 /// The tiles of one place that are below its limits and could be zeros, because what is larger elsewhere in it makes these.
 /// `exact`: of the place, `columns` wide; a chunk has `unit` rows, 0 where rows are not tokens. Values up to `rounds_to_zero` are
 /// zeros rightly.
@@ -258,7 +258,7 @@ struct tile {
 /// Marks the statistics that say nothing (`vacuous`) and counts what is left in `out.reach`. `out.statistics`: as draw_runs laid
 /// them out, judged. `roundings`: of the stages, where they were judged. Answers why no `holds` may rest on the statistics; empty
 /// where it may.
-[[nodiscard]] std::string judge_reach(const trial& t, const stage_roundings* roundings, plan_report& out);
+[[nodiscard]] std::string judge_reach(const trial& t, const drawn& runs, const stage_roundings* roundings, plan_report& out);
 
 /// A state that the plan keeps in fp32 and whose every value is one of a narrower format was rounded to it, unless runs of the
 /// plan have such a state too: of values that the truth does not make so, each comes out so by chance once in 2^13 or more; ten

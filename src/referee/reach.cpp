@@ -138,7 +138,8 @@ void ask_the_stages(const trial& t, const stage_roundings& roundings, tensor_rea
 }
 
 /// The tiles of a place that has limits which refute zeros of the whole of it.
-void add_tiles(const trial& t, place at, bool state, const blind_elements& own, double rounds_to_zero, tensor_reach& to) {
+void add_tiles(const trial& t, place at, bool state, const blind_elements& own, double rounds_to_zero, const tiles_judged& judged,
+               tensor_reach& to) {
   if (at.refuted() || !at.refutes_zeros() || at.is_farther_than_zeros()) return;
   const std::size_t V = t.p.value_dim(), rows = state ? t.p.key_dim() : own.rows, stride = state ? V : own.stride;
   const std::vector<double>& values = (state ? t.truth.final_state : t.truth.o).value;
@@ -148,7 +149,8 @@ void add_tiles(const trial& t, place at, bool state, const blind_elements& own, 
     const auto from = values.begin() + static_cast<std::ptrdiff_t>(own.first + i * stride);
     exact.insert(exact.end(), from, from + static_cast<std::ptrdiff_t>(V));
   }
-  for (const tile& x : tiles_that_may_be_zeros(at.rms, at.max, exact, V, state ? 0 : t.unit, rounds_to_zero)) {
+  for (const tile& x : tiles_that_may_be_zeros(at.rms, at.max, exact, V, state ? tiling::width : t.unit, rounds_to_zero)) {
+    if (judged.refutes_zeros(x)) continue;
     to.counts.blind += x.elements();
     to.blind.push_back({own.first + x.first_row * stride + x.first_column, x.columns, stride, x.rows});
     if (to.quiet.empty()) to.quiet = x.text(at.rms, state ? 0 : 1);
@@ -156,17 +158,6 @@ void add_tiles(const trial& t, place at, bool state, const blind_elements& own, 
 }
 
 }  // namespace
-
-std::string tile::text(const judged_statistic& place, std::size_t steps) const {
-  std::string out = "the plan's limit on the rms error of " + place_text(place) + " is " + digits(place.limit.value) +
-                    ", and the rms of the exact values ";
-  if (steps > 0) {
-    const std::size_t first = place.first_token + first_row / steps, last = place.first_token + (first_row + rows - 1) / steps;
-    out += "of tokens " + std::to_string(first) + "-" + std::to_string(last) + " ";
-  }
-  if (columns > 1) out += "in columns " + std::to_string(first_column) + "-" + std::to_string(first_column + columns - 1) + " ";
-  return out + "is " + digits(rms);
-}
 
 std::vector<tile> tiles_that_may_be_zeros(const judged_statistic& rms, const judged_statistic& max, std::span<const double> exact,
                                           std::size_t columns, std::size_t unit, double rounds_to_zero) {
@@ -198,12 +189,16 @@ std::vector<tile> tiles_that_may_be_zeros(const judged_statistic& rms, const jud
   return out;
 }
 
-std::string judge_reach(const trial& t, const stage_roundings* roundings, plan_report& out) {
+std::string judge_reach(const trial& t, const drawn& runs, const stage_roundings* roundings, plan_report& out) {
   std::map<std::string, tensor_reach> tensors;
   std::vector<judged_statistic>& all = out.statistics;
+  std::map<std::size_t, std::size_t> tiles;  // by place of an rms
+  for (std::size_t i = 0; i < runs.beside.size(); ++i) tiles[runs.beside[i]] = runs.pairs() + i;
   std::size_t next = 0;
-  for (const lane& at : t.lanes) {
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    const lane& at = t.lanes[i];
     const auto where = buckets(at.judged, t.unit);
+    const std::array<tiling, 2> outputs = tiles_of_outputs(at, where, t.p);
     for (std::size_t b = 0; b < where.size() + (at.state ? 1 : 0); ++b, next += 2) {
       const bool state = b == where.size();
       place here{all[next], all[next + 1]};
@@ -216,7 +211,11 @@ std::string judge_reach(const trial& t, const stage_roundings* roundings, plan_r
       tensor_reach& to = tensors[here.rms.tensor];
       to.counts.tensor = here.rms.tensor;
       add(here, own, smallest_subnormal(stored) / 2, to);
-      add_tiles(t, here, state, own, smallest_subnormal(stored) / 2, to);
+      tiles_judged judged;
+      if (const auto found = tiles.find(next); found != tiles.end()) {
+        judged = {&all[found->second], &runs.scales[i][state ? 1 : 0], outputs[state ? 1 : 0], state ? 0 : where[b].first};
+      }
+      add_tiles(t, here, state, own, smallest_subnormal(stored) / 2, judged, to);
     }
   }
   for (const lane& at : t.lanes) {

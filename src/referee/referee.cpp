@@ -99,19 +99,25 @@ bool v_new_came_first(const stage_report& stages) {
 /// The worst refuted statistic of a tensor, in words.
 std::string statistic_reason(const plan_report& report, const std::string& tensor) {
   const judged_statistic* worst = nullptr;
+  // A tile is named where no other norm shows the error.
   const auto excess = [](const judged_statistic& s) {
-    return s.limit.value > 0 ? s.got / s.limit.value : std::numeric_limits<double>::infinity();
+    return std::pair(s.norm != norm_kind::tiles, s.limit.value > 0 ? s.got / s.limit.value : infinity);
   };
   for (const judged_statistic& s : report.statistics) {
     if (s.judged == verdict::refuted && s.tensor == tensor && (worst == nullptr || excess(s) > excess(*worst))) worst = &s;
   }
   if (worst == nullptr) return {};
+  const std::string typically = " (typically " + digits(worst->limit.typical) + ")";
+  if (worst->norm == norm_kind::tiles) {
+    return "the rms error of " + place_text(*worst) + " is " + digits(worst->got) +
+           " times that of emulated runs; for a kernel that conforms to the plan this factor stays below " +
+           digits(worst->limit.value) + typically;
+  }
   const char* const what = worst->norm == norm_kind::rms   ? "rms error of "
                            : worst->norm == norm_kind::max ? "largest error of "
                                                            : "rms change from token to token, inside a chunk, of the error of ";
   return std::string("the ") + what + place_text(*worst) + " is " + digits(worst->got) +
-         "; a kernel that conforms to the plan stays below " + digits(worst->limit.value) + " (typically " +
-         digits(worst->limit.typical) + ")";
+         "; a kernel that conforms to the plan stays below " + digits(worst->limit.value) + typically;
 }
 
 void judge_stage_list(const trial& t, const stage_roundings& roundings, const stage_draws& draws, const false_alarm& alarm,
@@ -202,10 +208,7 @@ drawn enough_runs(trial& t, overflow_question& overflow) {
     runs = draw_runs(t);
   }
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    const false_alarm alarm{t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())};
-    const auto limits = thresholds(runs.statistics, of_each_variant(alarm, t.kinds));
-    if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; }))
-      break;
+    if (!need_more_runs(runs.statistics, t.options.judge.false_alarm, t.kinds)) break;
     t.runs.moved *= 2;
     runs = draw_runs(t);
   }
@@ -384,7 +387,7 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, overfl
   }
   if (back && !t.stopped()) {
     if (!t.r.has_outputs()) runs.outputs.range = runs.gradients.range;
-    out.gradients = {true, true, gradient_places(*back) + gradient_fault_tests(*back), back->runs.moved,
+    out.gradients = {true, true, runs.gradients.statistics.size() + gradient_fault_tests(*back), back->runs.moved,
                      gradient_slice_text(*back)};
     if (!t.r.has_outputs()) out.runs = back->runs.moved, out.slice = out.gradients.slice;
   }
@@ -423,9 +426,10 @@ void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const
   out.stopped = (!out.adequacy.judged && out.adequacy.reason.empty()) || (wants_faults && !out.power.ran);
   find_first_bad(t, out);
   order_suspects(out);
-  std::string says_nothing = t.r.has_outputs() ? judge_reach(t, runs.has_stages ? &runs.roundings : nullptr, out) : std::string();
+  std::string says_nothing =
+      t.r.has_outputs() ? judge_reach(t, runs.outputs, runs.has_stages ? &runs.roundings : nullptr, out) : std::string();
   if (back) {
-    const std::string backward = judge_gradient_reach(*back, first_gradient, out);
+    const std::string backward = judge_gradient_reach(*back, runs.gradients, first_gradient, out);
     if (says_nothing.empty()) says_nothing = backward;
   }
   conclude(t, says_nothing, out);

@@ -287,7 +287,7 @@ TEST_F(suites, a_baseline_shows_what_moved_and_decides_nothing) {
       judged(a_case("a", "a", plan + "name = \"moves\"") + a_case("b", "b") + a_case("a", "a", plan + "name = \"gone\""));
   const std::string old = to_json(then);
   const suite_drift same = compare_baseline(then, old, "old.json");
-  EXPECT_EQ(same.compared, 12U) << "rms and max of o and final_state, three times";
+  EXPECT_EQ(same.compared, 18U) << "rms, max and tiles of o and final_state, three times";
   EXPECT_TRUE(same.drawn_then.empty());
   EXPECT_TRUE(same.shares.empty() && same.verdicts.empty() && same.added.empty() && same.gone.empty() &&
               same.other_inputs.empty());

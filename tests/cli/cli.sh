@@ -224,7 +224,7 @@ TOML
 expect 0 "2 as expected; inputs from 1 problem file, the reference computed 1 time" check kit/mine.toml --json then.json --junit then.xml --markdown then.md
 grep -q 'tests="2" failures="0"' then.xml && grep -q '"schema": "deltaproof.suite/1"' then.json && grep -q '| ok | faulty | refuted | refuted |' then.md ||
   { echo "FAIL a view of the suite lacks its cases"; failures=$((failures + 1)); }
-expect 0 "0 of 8 error-to-limit ratios changed" check kit/mine.toml --baseline then.json
+expect 0 "0 of 12 error-to-limit ratios changed" check kit/mine.toml --baseline then.json
 expect 0 "ratios   not compared, because the baseline's limits were computed with other options" check kit/mine.toml --no-power --baseline then.json
 expect 2 "is not a baseline" check kit/mine.toml --baseline kit/mine.toml
 expect 3 "stopped unfinished (undecided)" check kit/mine.toml --max-seconds 0.000001

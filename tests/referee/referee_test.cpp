@@ -457,7 +457,7 @@ TEST(referee, a_nan_is_refuted_with_its_place_and_the_other_buckets_are_judged) 
   EXPECT_EQ(stage_of(*report.conformance, "u").bad, 0U);
   std::size_t bad = 0;
   for (const judged_statistic& s : report.conformance->statistics) bad += s.judged == verdict::refuted ? 1 : 0;
-  EXPECT_EQ(bad, 2U) << "rms and max of one bucket of one head";
+  EXPECT_EQ(bad, 3U) << "rms, max and tiles of one bucket of one head";
 }
 
 // Keys of norm 8 and no normalisation: the state leaves fp32 within a few tokens.

@@ -32,11 +32,23 @@ struct false_alarm {
 inline constexpr std::size_t wide_pool_degrees = 64;
 inline constexpr std::size_t near_pool_degrees = 16;
 
-/// `changes`: the rms of what neighbouring rows differ by.
-enum class norm_kind { rms, max, changes };
+/// `changes`: the rms of what neighbouring rows differ by. `tiles`: the largest rms of a tile, in units of what runs err in it.
+enum class norm_kind { rms, max, changes, tiles };
 [[nodiscard]] constexpr std::string_view name_of(norm_kind norm) {
-  return norm == norm_kind::rms ? "rms" : norm == norm_kind::max ? "max" : "changes";
+  switch (norm) {
+    case norm_kind::rms:
+      return "rms";
+    case norm_kind::max:
+      return "max";
+    case norm_kind::changes:
+      return "changes";
+    case norm_kind::tiles:
+      break;
+  }
+  return "tiles";
 }
+/// A maximum, the law of which is Gumbel's; otherwise an rms.
+[[nodiscard]] constexpr bool is_maximum(norm_kind norm) { return norm == norm_kind::max || norm == norm_kind::tiles; }
 
 /// One error norm of one head in one horizon bucket, as the emulated runs gave it. Neighbouring buckets of a tensor have
 /// neighbouring numbers.

@@ -56,6 +56,11 @@ struct gradient_reference {
 /// The largest share of a tensor's elements that may go unjudged where a verdict is `holds`.
 inline constexpr double most_not_judged = 0.05;
 
+/// Rows (tokens, in the sequence; of a state: channels of k) and columns of one head, the ends past the last.
+struct tile_place {
+  std::size_t first_row = 0, last_row = 0, first_column = 0, last_column = 0;
+};
+
 /// One error norm of one head in one horizon bucket beside its threshold. `vacuous`: zeros in the place of these values would
 /// not be refuted, or are nearer to the truth than they are.
 struct judged_statistic {
@@ -66,8 +71,9 @@ struct judged_statistic {
   std::size_t last_token = 0;   ///< past the end
   norm_kind norm = norm_kind::rms;
   double got = 0;
-  threshold limit;   ///< its variant 2v is variant v of the plan on the given inputs, 2v + 1 on moved ones
-  double truth = 0;  ///< the exact values in the same norm: the error of zeros
+  threshold limit;                       ///< its variant 2v is variant v of the plan on the given inputs, 2v + 1 on moved ones
+  double truth = 0;                      ///< the exact values in the same norm: the error of zeros
+  std::optional<tile_place> worst = {};  ///< of norm_kind::tiles
   verdict judged = verdict::holds;
 };
 
