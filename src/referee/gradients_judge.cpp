@@ -210,6 +210,7 @@ std::string judge_gradient_reach(const gradient_trial& t, const drawn_gradients&
       }
     }
   }
+  for (std::size_t i = next; i < out.statistics.size(); ++i) say_nothing_if_zeros_pass(out.statistics[i]);
   for (std::size_t tensor = 0; tensor < gradient_names.size(); ++tensor) {
     const auto found = t.without_limit.find(std::string(gradient_names[tensor]));
     if (found == t.without_limit.end() || found->second == 0) continue;

@@ -218,6 +218,7 @@ std::string judge_reach(const trial& t, const drawn& runs, const stage_roundings
       add_tiles(t, here, state, own, smallest_subnormal(stored) / 2, judged, to);
     }
   }
+  for (const auto& [rms, at] : tiles) say_nothing_if_zeros_pass(all[at]);
   for (const lane& at : t.lanes) {
     if (at.without_limit_o > 0) tensors["o"].counts.blind += at.without_limit_o;
     if (at.without_limit_state > 0) tensors["final_state"].counts.blind += at.without_limit_state;

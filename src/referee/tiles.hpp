@@ -65,8 +65,8 @@ class typical_tiles {
   std::map<std::pair<std::string, std::size_t>, std::map<std::size_t, double>> largest_;  ///< by tensor and law, by bucket
 };
 
-/// What is known of the tiles of one tensor of a head. `runs`: of a head that ran once, those on the given inputs alone. What a
-/// run errs in a tile is that of the first run of each variant on the given inputs, the largest of them, and at least `floors`.
+/// What is known of the tiles of one tensor of a head. `runs`: of a head that ran once, those on the given inputs alone. What
+/// runs err in a tile is the error of the first run of each kind on the given inputs, the largest of them, and at least `floors`.
 class tiles_of_head {
  public:
   tiles_of_head(const tile_runs& runs, const std::vector<double>& floors);
@@ -108,6 +108,11 @@ struct tiles_judged {
   /// `x`: of the place.
   [[nodiscard]] bool refutes_zeros(const tile& x) const;
 };
+
+/// Marks a statistic whose limit zeros would keep.
+inline void say_nothing_if_zeros_pass(judged_statistic& s) {
+  if (s.judged == verdict::holds && s.truth > 0 && !(s.limit.value < s.truth)) s.judged = verdict::vacuous;
+}
 
 /// What errors in the tiles of a tensor mean nothing: the radius of the reference, half the smallest number of the format that
 /// stores it, and half the unit roundoff of the exact values.

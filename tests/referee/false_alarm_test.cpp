@@ -277,7 +277,7 @@ TEST(limits_of_fp32_tensors, are_a_few_times_what_is_typical) {
       const check_report report = judged(p, emulate(p, variants(preset(name), p, path, chunk).front(), {}, 1), name);
       EXPECT_EQ(report.judged, verdict::holds) << report.reason;
       for (const judged_statistic& s : report.conformance->statistics) {
-        if (s.tensor != "final_state" || s.limit.at_floor) continue;
+        if (s.tensor != "final_state" || s.limit.at_floor || s.norm == norm_kind::tiles) continue;
         double& most = s.norm == norm_kind::rms ? rms : max;
         const double times = s.limit.value / s.limit.typical;
         if (times > most)

@@ -479,7 +479,9 @@ TEST(referee, is_asked_only_before_the_recurrence_leaves_its_formats) {
   for (const judged_statistic& s : report.conformance->statistics) {
     EXPECT_LE(s.last_token, report.diverges->first.token / 16 * 16);
     EXPECT_NE(s.judged, verdict::refuted);
-    EXPECT_EQ(s.judged == verdict::vacuous, s.limit.value >= s.truth);
+    // Of tiles there may be too few runs for a limit.
+    const bool too_few = s.norm == norm_kind::tiles && s.judged == verdict::undecided;
+    EXPECT_EQ(s.judged == verdict::vacuous || too_few, s.limit.value >= s.truth || too_few) << name_of(s.norm);
   }
 }
 
