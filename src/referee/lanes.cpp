@@ -49,7 +49,7 @@ std::string place_text(const judged_statistic& s) {
   };
   if (s.worst) {
     add(is_state ? "rows" : "tokens", s.worst->first_row, s.worst->last_row);
-    add("columns", s.worst->first_column, s.worst->last_column);
+    if (s.worst->last_column > 1) add("columns", s.worst->first_column, s.worst->last_column);
   } else if (!is_state) {
     add("tokens", s.first_token, s.last_token);
   }

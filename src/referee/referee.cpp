@@ -107,17 +107,20 @@ std::string statistic_reason(const plan_report& report, const std::string& tenso
     if (s.judged == verdict::refuted && s.tensor == tensor && (worst == nullptr || excess(s) > excess(*worst))) worst = &s;
   }
   if (worst == nullptr) return {};
-  const std::string typically = " (typically " + digits(worst->limit.typical) + ")";
-  if (worst->norm == norm_kind::tiles) {
-    return "the rms error of " + place_text(*worst) + " is " + digits(worst->got) +
-           " times that of emulated runs; for a kernel that conforms to the plan this factor stays below " +
-           digits(worst->limit.value) + typically;
+  const std::string conforms = "a kernel that conforms to the plan",
+                    below = " stays below " + digits(worst->limit.value) + " (typically " + digits(worst->limit.typical) + ")";
+  const std::string place = place_text(*worst), got = digits(worst->got);
+  switch (worst->norm) {
+    case norm_kind::rms:
+      return "the rms error of " + place + " is " + got + "; " + conforms + below;
+    case norm_kind::max:
+      return "the largest error of " + place + " is " + got + "; " + conforms + below;
+    case norm_kind::changes:
+      return "inside a chunk, the error of " + place + " changes from token to token by " + got + " (rms); " + conforms + below;
+    case norm_kind::tiles:
+      break;
   }
-  const char* const what = worst->norm == norm_kind::rms   ? "rms error of "
-                           : worst->norm == norm_kind::max ? "largest error of "
-                                                           : "rms change from token to token, inside a chunk, of the error of ";
-  return std::string("the ") + what + place_text(*worst) + " is " + digits(worst->got) +
-         "; a kernel that conforms to the plan stays below " + digits(worst->limit.value) + typically;
+  return "the rms error of " + place + " is " + got + " times that of an emulated run; for " + conforms + " this factor" + below;
 }
 
 void judge_stage_list(const trial& t, const stage_roundings& roundings, const stage_draws& draws, const false_alarm& alarm,

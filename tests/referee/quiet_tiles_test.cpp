@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "deltaproof/check/check.hpp"
-#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 #include "referee/parts.hpp"
 
@@ -76,7 +76,7 @@ TEST(quiet_tiles, have_limits_of_their_own_in_every_head) {
       const problem p = with_a_quiet_part(columns, 0x1p-12);
       const check_report zeros = judged_part(p, false, columns, true, often);
       EXPECT_EQ(zeros.judged, verdict::refuted) << columns;
-      EXPECT_THAT(zeros.reason, HasSubstr("times that of emulated runs"));
+      EXPECT_THAT(zeros.reason, HasSubstr("times that of an emulated run"));
       EXPECT_THAT(zeros.reason, HasSubstr(columns ? ", columns 16-31 is" : "tokens 192-255, columns"));
       for (const judged_statistic& s : zeros.conformance->statistics)
         EXPECT_EQ(s.judged == verdict::refuted, s.norm == norm_kind::tiles && s.got > 100) << columns;
@@ -101,6 +101,38 @@ TEST(quiet_tiles, leave_a_verdict_vacuous_where_zeros_would_pass) {
   limit.judged = verdict::undecided;
   EXPECT_FALSE(judged.refutes_zeros({0, 2, 16, 16, 12.1}));
   EXPECT_FALSE(referee_detail::tiles_judged{}.refutes_zeros({0, 2, 16, 16, 12.1}));
+}
+
+// Where the cotangents of some columns are small, so is dv there.
+TEST(quiet_tiles, of_a_gradient_have_limits_of_their_own) {
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = judged_tokens;
+  g.key_dim = g.value_dim = value_columns;
+  g.key_heads = g.value_heads = quiet_heads;
+  g.initial_state = "none";
+  g.cotangents = true;
+  problem p = generate(g);
+  p.d_final_state.reset();
+  std::vector<double> values = p.d_o->to_doubles();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= is_quiet(true, i) ? 0x1p-12 : 1;
+  p.d_o = tensor::from_doubles(p.d_o->element_format(), p.d_o->shape(), values, "d_o");
+  const plan declared = plan_named("fla-chunk-gdn");
+  result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front());
+  check_options options;
+  options.plans = {declared};
+  options.judge.power = false;
+  const check_report correct = check(p, r, options);
+  EXPECT_EQ(correct.conformance->conforms, verdict::holds) << correct.reason;
+  for (const limit_reach& of : correct.conformance->reach) EXPECT_TRUE(of.blind == 0 || of.tensor != "dv") << of.blind;
+  tensor& dv = r.gradients.at("dv");
+  values = dv.to_doubles();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = is_quiet(true, i) ? 0 : values[i];
+  dv = tensor::from_doubles(dv.element_format(), dv.shape(), values, "dv");
+  const check_report zeros = check(p, r, options);
+  EXPECT_EQ(zeros.judged, verdict::refuted);
+  EXPECT_THAT(zeros.reason, HasSubstr("the rms error of dv"));
+  EXPECT_THAT(zeros.reason, HasSubstr(", columns 16-31 is"));
 }
 
 TEST(quiet_tiles, are_none_where_a_part_is_large_enough_to_show) {

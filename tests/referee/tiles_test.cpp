@@ -21,6 +21,7 @@ namespace deltaproof {
 namespace {
 
 using referee_detail::tile;
+using referee_detail::tile_floors;
 using referee_detail::tile_rms;
 using referee_detail::tile_runs;
 using referee_detail::tiles_of_head;
@@ -90,6 +91,16 @@ TEST(tiles, are_measured_by_what_runs_on_the_given_inputs_err) {
   EXPECT_EQ(borrowed->samples[0][0], 1);
   EXPECT_NEAR(borrowed->samples[1][0], std::sqrt(1.5 * 4.5), 1e-12);
   EXPECT_NEAR(borrowed->samples[3][0], 3, 1e-12);
+  // Of several heads that ran often the largest counts.
+  statistic larger = *s;
+  larger.samples[3] = {5};
+  typical.add(larger);
+  typical.add(*s);
+  EXPECT_NEAR(alone.samples_of({0, 2}, room, typical)->samples[3][0], 5, 1e-12);
+}
+
+TEST(tiles, have_a_floor_of_the_radius_the_format_and_their_own_size) {
+  EXPECT_THAT(tile_floors({0.5, 0, 0}, {2, 8, 0}, bf16), ElementsAre(0.5, 0x1p-6, smallest_subnormal(bf16) / 2));
 }
 
 problem made(bool cotangents) {
@@ -135,7 +146,11 @@ void expect_tiles_alone(const check_report& report, const std::string& tensor, c
 TEST(tiles, show_what_is_wrong_in_one_of_them) {
   const problem p = made(false);
   const result r = emulate(p, variants(plan_named("fla-chunk-gdn"), p, path_kind::chunk, 64).front());
-  EXPECT_EQ(judged(p, r).judged, verdict::holds);
+  const check_report correct = judged(p, r);
+  EXPECT_EQ(correct.judged, verdict::holds);
+  // A ratio of two errors has no tail of first order.
+  for (const judged_statistic& s : correct.conformance->statistics)
+    EXPECT_EQ(s.norm != norm_kind::tiles, s.limit.provenance.find("of first order") != std::string::npos) << s.tensor;
   result wrong = r;
   wrong.o = off_in_a_tile(r.o, 640, 704, 0.01);
   expect_tiles_alone(judged(p, wrong), "o", "tokens 640-703, columns 16-31 is");
@@ -147,6 +162,11 @@ TEST(tiles, show_what_is_wrong_in_one_of_a_gradient) {
   r.o = tensor();
   r.final_state.reset();
   EXPECT_EQ(judged(p, r).judged, verdict::holds) << judged(p, r).reason;
+  for (const judged_statistic& s : judged(p, r).conformance->statistics) {
+    const std::string where = s.worst ? std::to_string(s.worst->last_row) + "/" + std::to_string(s.worst->last_column) : "";
+    EXPECT_EQ(s.norm == norm_kind::tiles, s.worst.has_value()) << s.tensor;
+    EXPECT_TRUE(!s.worst || s.worst->last_row <= (s.tensor == "dinitial_state" ? 64U : 1024U)) << s.tensor << " " << where;
+  }
   r.gradients.at("dq") = off_in_a_tile(r.gradients.at("dq"), 576, 640, 0.0135);
   expect_tiles_alone(judged(p, r), "dq", "tokens 576-639, columns 16-31 is");
 }

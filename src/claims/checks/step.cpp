@@ -53,7 +53,7 @@ claim_values gradient_step() {
   return {{"equal", x.s - x.b * gradient_at(x) == x.stepped()}};
 }
 
-/// ‖gradient‖² against ‖error‖² ‖k‖²; and values 1000 times as large, with a state that is too and with one that is not.
+/// ‖gradient‖² against ‖error‖² ‖k‖²; and values 1000 times as large, with a state that is too and one that is not.
 claim_values gradient_size() {
   const sample x;
   sample large = x;
