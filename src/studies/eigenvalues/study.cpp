@@ -119,8 +119,12 @@ void add_keys(const run_options& options, results& r) {
   const frame once = drawn.where("bin", 0);
   const std::uint64_t keys = sum_of(once, "keys");
   const frame::row most = top(once, "share_above_one"), fewest = top(once, "share_above_one", -1);
+  const auto share_above_one = [](const frame& of) {
+    return static_cast<double>(sum_of(of, "above_one")) / static_cast<double>(sum_of(of, "keys"));
+  };
   r.values("beta-two-leaves", evidence::sampled(keys, options.seed, {}),
-           {{"share", static_cast<double>(sum_of(once, "above_one")) / static_cast<double>(keys)},
+           {{"share", share_above_one(once)},
+            {"bf16", share_above_one(once.where("format", "bf16"))},
             {"least_share", fewest["share_above_one"]},
             {"largest_share", most["share_above_one"]}});
   r.values("share", {{"least_format", fewest["format"]},

@@ -245,8 +245,9 @@ void add_successors(const run_options& options, results& r) {
       successor_runs);
   const frame& law = r.table("successors", runs.by({"over"}, means({"hit", "cosine"})));
   const auto found = [&](const char* over) { return law.find({{"over", over}}, "hit"); };
-  r.values("convolution-on-keys", evidence::sampled(successor_runs.values(options).size() * words, options.seed, {}),
-           {{"keys", found("k")}, {"values", found("v")}, {"none", found("none")}, {"both", found("both")}});
+  r.values(
+      "convolution-on-keys", evidence::sampled(successor_runs.values(options).size() * words, options.seed, {}),
+      {{"keys", found("k")}, {"values", found("v")}, {"none", found("none")}, {"both", found("both")}, {"all", found("all")}});
   r.values("words", {{"number", words},
                      {"tokens", 20 * words},
                      {"chance", 1.0 / (words - 1)},
