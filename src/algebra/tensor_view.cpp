@@ -63,7 +63,7 @@ tensor_view::tensor_view(format of, std::span<const std::uint16_t> bits, extents
     : tensor_view(of, bits.data(), std::move(shape), std::move(strides)) {
   if (of.storage_bits != 16) {
     throw format_error("tensor_view: words of 16 bits hold bf16 or fp16, and the format is " + std::string(name_of(of)) +
-                       "; give a span of float or double, or a pointer");
+                       "; name the 16-bit format that the words hold, or give a span of float, a span of double or a pointer");
   }
   reach_ = bits.size();
 }

@@ -196,7 +196,7 @@ void compare_results(invariant_kind kind, const recorded_run& whole, std::span<c
     require_same_question(whole, parts[i]);
     if (require_shorter(whole, parts[i]) > 0)
       throw shape_error(parts[i].problem_path + ": holds fewer tokens than " + whole.problem_path + "; invariant " +
-                        std::string(name_of(kind)) + " compares results of one problem: record every result from that problem");
+                        std::string(name_of(kind)) + " compares results of one problem: run every one on the same problem file");
     const auto w = whole.given.sequences(), p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       const std::size_t from = flat_token(whole.given, w[s]), at = flat_token(parts[i].given, p[s]);

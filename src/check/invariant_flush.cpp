@@ -266,7 +266,7 @@ std::vector<question_to_judge> compare_flushes(const recorded_run& whole, std::s
       if (w.tokens != p.tokens)
         throw shape_error(part.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(p.tokens) +
                           " tokens here, but " + std::to_string(w.tokens) + " in " + whole.problem_path +
-                          "; flush compares results of one problem: record both from that problem");
+                          "; flush compares results of one problem: run both on the same problem file");
       require_same_state(whole, s, part, s);
       require_same_tokens(whole, flat_token(whole.given, w), part, flat_token(part.given, p), w.tokens);
       compare_sequence(out.bits, whole, s, part, s, i);

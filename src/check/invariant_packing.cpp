@@ -15,12 +15,12 @@ namespace {
 /// The bytes of the tensors one after the other. Throws: format_error if their dtypes differ.
 tensor stacked(const std::vector<const tensor*>& list, std::vector<std::size_t> shape, const std::string& name) {
   std::size_t bytes = 0;
-  for (const tensor* t : list) {
-    if (t->dtype() != list.front()->dtype())
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i]->dtype() != list.front()->dtype())
       throw format_error("packed: the parts are judged together, as one packed batch, and tensor " + name + " is " +
-                         list.front()->dtype() + " in one part and " + t->dtype() +
-                         " in another; record it in the same format in every part");
-    bytes += t->bytes().size();
+                         list.front()->dtype() + " in the first part and " + list[i]->dtype() + " in part " +
+                         std::to_string(i + 1) + "; record this tensor in the same format in every part");
+    bytes += list[i]->bytes().size();
   }
   const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]);
   std::size_t at = 0;

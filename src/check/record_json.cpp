@@ -62,7 +62,7 @@ check_record record_of(const json& o, const fs::path& file) {
     try {
       judge.bounds.push_back({tensor, {metric_named(metric), bound(b.at("limit").get<double>(), because(reason))}});
     } catch (const error& e) {
-      throw format_error(file.string() + ": a bound of " + in_quotes(tensor) + ": " + e.what());
+      throw format_error(file.string() + ": \"bounds\", " + metric + " of " + tensor + ": " + e.what());
     }
   }
   for (const json& p : key_of(o, "plans", file)) {

@@ -10,10 +10,12 @@
 namespace deltaproof::emulation_detail {
 
 const matrix<double>& tensor_of(const head_output& out, std::string_view name) {
+  std::string names;
   for (const auto& [known, member] : head_tensors) {
     if (known == name) return out.*member;
+    names += (names.empty() ? "" : ", ") + std::string(known);
   }
-  throw domain_error("a head has no tensor named " + std::string(name));
+  throw domain_error("an emulated head has no tensor named " + std::string(name) + "; name one of " + names);
 }
 
 filling::filling(const format& f, std::vector<std::size_t> s) : of{f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}

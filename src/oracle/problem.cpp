@@ -126,7 +126,8 @@ void require_paid_for(const problem& p, const place& in) {
   if (heads > free_heads && heads > 64 * (tokens + real(p.cu_seqlens.size()))) {
     throw shape_error(
         std::string(in.where) + ": " + std::to_string(p.sequence_count()) + " sequences of " + std::to_string(p.value_heads()) +
-        " heads, nearly all of them empty; at most 2^20 pairs of sequence and head may be empty, split the problem");
+        " heads, nearly all of them empty; at most 2^20 pairs of sequence and head may be empty: leave empty sequences out, or "
+        "split the problem");
   }
   const double states = heads * real(p.key_dim()) * real(p.value_dim());
   const double keys = real(p.batch()) * real(p.steps()) * real(p.key_heads()) * real(p.key_dim());

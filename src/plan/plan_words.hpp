@@ -91,7 +91,8 @@ inline std::string contradiction(const plan& p) {
     const bool channels_alone = !others || only_channels;
     if (!channels_alone || std::find(list.begin(), list.end(), impossible) == list.end()) return;
     why = key + " = \"" + std::string(detail::name_in(names, impossible)) +
-          "\" contradicts ops = \"kda\": with one gate per channel this key can only be \"" + only + "\"; state \"" + only + "\"";
+          "\" contradicts ops = \"kda\": with one gate per channel only \"" + only + "\" is possible; state " + key + " = \"" +
+          only + "\"";
   };
   const auto both = [&](const choices<op_kind>& ops, const plan& stated) {
     refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");

@@ -47,7 +47,9 @@ class cache_reader {
   }
   std::string word(std::string_view name) const {
     const toml::node* const node = table_.get(name);
-    if (node == nullptr) fail(section_ + " " + std::string(name) + " is not stated; the section of a stored state must state it");
+    if (node == nullptr)
+      fail(section_ + " " + std::string(name) +
+           " is not stated, and a state that is stored needs it; docs/plan-keys.md has its values");
     if (!node->is_string()) fail(name, *node, "must be text");
     return *node->value<std::string>();
   }

@@ -140,10 +140,12 @@ void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_
     const format stored = stored_gradient_format(alone, t.p, part.name());
     const double unit = unit_roundoff(stored);
     cost.least.fill(std::max(unit / 2 * cost.magnitude, smallest_subnormal(stored) / 2));
-    // With no state before it, or none that gates leave, a token has a dg of 0, and what cancels to it has been rounded.
+    // With no state before it, or none that gates leave, a token has a dg of 0. What cancels to it is made of numbers in the
+    // formats of the other gradients, and has been rounded.
     if (cost.magnitude <= smallest_subnormal(stored) / 2 && part.name() == "dg") {
       cost.magnitude = largest_term_of_dg(t, at, part.head, part.width);
-      cost.least.fill(std::max(unit * cost.magnitude, smallest_subnormal(stored) / 2));
+      const double factor = unit_roundoff(stored_gradient_format(alone, t.p, "dk"));
+      cost.least.fill(std::max(std::max(unit, factor) * cost.magnitude, smallest_subnormal(stored) / 2));
     }
     cost.tensor = part.name();
     const double floor = over_all(part, [&](std::size_t b) { return runs.statistics[next + 2 * b].floor; });

@@ -450,8 +450,9 @@ backward_stage_report measure_backward_stages(const plan& plan, const problem& p
   if (!r.chunk_size) throw domain_error("measure_backward_stages: the result states no chunk_size; write it to the metadata");
   const std::vector<plan_variant> alternatives = distinct(gradient_variants(plan, p, path_kind::chunk, *r.chunk_size));
   if (alternatives.empty())
-    throw format_error("plan " + plan.name +
-                       " has no [backward] section, so it does not say how gradients are computed; add one");
+    throw format_error(
+        "plan " + plan.name +
+        " has no [backward] section, so it does not say how gradients are computed; add one, or take another plan");
   stage_roundings roundings = roundings_of(plan, p, path_kind::chunk, *r.chunk_size);
   const stored_tensors stored(r);
   backward_stage_report report;

@@ -313,8 +313,10 @@ TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
   refused("v_new", "decay", "\"key\"", {"[v_new] decay = \"key\"", "v_new, k"});
   refused("o", "decay", "\"query\"", {"[o] decay = \"query\"", "product, q"});
   refused("v_new", "decay", "true", {"[v_new] decay = true", "must be text"});
-  refused("v_new", "decay", "\"v_new\"", {"[v_new] decay = \"v_new\"", "contradicts ops = \"kda\"", "state \"k\""});
-  refused("o", "decay", "[\"q\", \"product\"]", {"[o] decay = \"product\"", "contradicts ops = \"kda\"", "state \"q\""});
+  refused("v_new", "decay", "\"v_new\"",
+          {"[v_new] decay = \"v_new\"", "contradicts ops = \"kda\"", "state [v_new] decay = \"k\""});
+  refused("o", "decay", "[\"q\", \"product\"]",
+          {"[o] decay = \"product\"", "contradicts ops = \"kda\"", "state [o] decay = \"q\""});
   refused("v_new", "state_operand", "\"store\"", {"[v_new] state_operand = \"store\"", "did you mean \"stored\"?"});
   refused("o", "value_operand", "\"stored\"", {"[o] value_operand = \"stored\"", "not a valid value of this key"});
   refused("v_new", "key_operand", "\"stored\"", {"[v_new] key_operand = \"stored\"", "not a valid value of this key"});

@@ -283,7 +283,15 @@ TEST(gradients_by_plan, of_one_token_from_no_state_are_no_reason_to_call_a_plan_
     EXPECT_TRUE(report.conformance->adequacy.adequate) << report.conformance->adequacy.reason;
     EXPECT_NE(report.judged, verdict::refuted) << report.reason;
   }
-  // In tf32 what cancels is off by 2^-11 of it, which is no rounding of dg.
+  // A dg in fp32 of terms whose factors are bf16 and products of pairs of bf16: off by 2^-17 of them.
+  problem p_of_pairs = made(op_kind::kda, 1, 2);
+  p_of_pairs.initial_state.reset();
+  const plan pairs = plan_named("fla-chunk-kda-shifted-gate");
+  const result of_pairs =
+      emulate_gradients(p_of_pairs, gradient_variants(pairs, p_of_pairs, path_kind::chunk, 64).front(), {}, 1);
+  const check_report by_pairs = judged(p_of_pairs, of_pairs, pairs.name);
+  EXPECT_TRUE(by_pairs.conformance->adequacy.adequate) << by_pairs.conformance->adequacy.reason;
+  // Of fp32 inputs what cancels is off by 2^-11 of it in tf32, which is no rounding of dg.
   generation g;
   g.op = op_kind::gated_delta_rule;
   g.tokens = 1;
