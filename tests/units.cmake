@@ -41,7 +41,7 @@ deltaproof_test_group(unit_check 1 invariant_test overflow_test sound_verdicts_t
 deltaproof_test_group(recordings_check 0 check_recordings gradients_recordings)
 deltaproof_test_group(unit_referee 0 gradients_test referee_test signatures_test)
 deltaproof_test_group(unit_referee 1 budget_heads_test budget_test cancelling_gradients_test diagnosis_test first_order_test
-  floors_test lanes_test place_cost_test quiet_tiles_test state_cache_test)
+  floors_test gradient_orders_test lanes_test place_cost_test quiet_tiles_test state_cache_test)
 deltaproof_test_group(recordings_referee 0 gradients_recordings referee_recordings)
 deltaproof_test_group(deep_referee 0 false_alarm_deep gradients_deep)
 deltaproof_test_group(unit_sweep 0 search_test sweep_test)

@@ -233,7 +233,8 @@ tensor_report report_of(const problem& p, const pairing& pair, const reference& 
   const std::vector<bool> skip = check_detail::either(pair.skip, pair.overflowed);
   t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), skip);
   t.judged = judge(t.errors, t.bounds);
-  if (t.judged == verdict::measured && check_detail::no_digit_known(t.errors)) t.judged = verdict::undecided;
+  if (t.judged == verdict::measured && check_detail::is_imprecise(t.errors, pair.stored->element_format()))
+    t.judged = verdict::undecided;
   if (t.judged == verdict::holds && !t.bounds.empty()) {
     // A bound says something where zeros in the place of these values would not keep it.
     const std::vector<double> nothing(pair.got.size(), 0.0);

@@ -113,10 +113,7 @@ tensor_report report_of(const problem& p, const std::string& name, const tensor&
   const std::vector<bool> overflowed = overflow.excused(name, got, diverged), skip = either(diverged, overflowed);
   t.errors = measure(got, want, stored.element_format(), skip);
   t.judged = judge(t.errors, t.bounds);
-  // Known to half the smallest number of the format is known to all that the tensor can show.
-  if (t.judged == verdict::measured && no_digit_known(t.errors) &&
-      t.errors.radius > smallest_subnormal(stored.element_format()) / 2)
-    t.judged = verdict::undecided;
+  if (t.judged == verdict::measured && is_imprecise(t.errors, stored.element_format())) t.judged = verdict::undecided;
   if (t.judged == verdict::holds && !t.bounds.empty()) {
     const measurement zeros = measure(std::vector<double>(got.size(), 0.0), want, stored.element_format(), skip);
     t.exact_is_zero = zeros.max_abs.upper == 0;

@@ -49,6 +49,11 @@ class overflow_of_plans {
 [[nodiscard]] inline bool no_digit_known(const measurement& m) {
   return m.unknown == 0 && m.rel_fro.upper >= 1 && m.rel_fro.lower < m.rel_fro.upper / 2;
 }
+/// Whether that is for want of precision: what is known to half the smallest number of the format is known to all that the tensor
+/// can show.
+[[nodiscard]] inline bool is_imprecise(const measurement& m, const format& stored) {
+  return no_digit_known(m) && m.radius > smallest_subnormal(stored) / 2;
+}
 
 /// check without require_valid: for callers that were asked once and share what is allowed among several calls.
 [[nodiscard]] check_report judge(const problem& p, const result& r, const check_options& options);

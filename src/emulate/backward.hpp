@@ -79,6 +79,8 @@ class adjoint {
     return times(std::move(a), std::move(b), site_.declared.operand);
   }
   [[nodiscard]] matrix<Real> times(matrix<Real> a, matrix<Real> b, const narrowing& operand);
+  /// c + scale a b, each term added to what the sum is so far; a and b are rounded to `operand` before b is scaled.
+  void add_in_place(matrix<Real>& c, matrix<Real> a, matrix<Real> b, Real scale, const narrowing& operand);
   /// c + a b.
   [[nodiscard]] matrix<Real> plus_times(matrix<Real> c, matrix<Real> a, matrix<Real> b, const narrowing& operand);
   struct decayed_sum {
@@ -131,6 +133,10 @@ class adjoint {
   std::vector<saved_chunk<Real>> saved_;
   emulation_options options_;
   philox starts_;  // of sums of rows
+  // A plan does not say whether products are added to the cotangent of the state term by term, as fragments are, nor whether dg
+  // is summed up row by row or by a parallel scan.
+  bool adds_in_place_ = false;
+  bool scans_dg_ = false;
   backward_site<Real> site_;
   matrix<Real> residuals_;  // on the recurrent path, a row for each row of k
   struct {

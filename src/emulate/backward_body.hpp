@@ -39,7 +39,13 @@ adjoint<Real>::adjoint(machine<Real>& forward, std::vector<saved_chunk<Real>> sa
             {},
             {},
             {}},
-      other_orders_(other_orders.begin(), other_orders.end()) {}
+      other_orders_(other_orders.begin(), other_orders.end()) {
+  if (options.noise_ulps > 0) {
+    const std::uint64_t bits = philox(options.seed, 0xad15)();
+    adds_in_place_ = (bits & 1) != 0;
+    scans_dg_ = (bits & 2) != 0;
+  }
+}
 
 template <class Real>
 matrix<Real> adjoint<Real>::times(matrix<Real> a, matrix<Real> b, const narrowing& operand) {
@@ -55,6 +61,15 @@ matrix<Real> adjoint<Real>::plus_times(matrix<Real> c, matrix<Real> a, matrix<Re
   forward_.accumulate({a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()},
                       forward_.sums(operand.to, site_.declared.accumulate));
   return c;
+}
+
+template <class Real>
+void adjoint<Real>::add_in_place(matrix<Real>& c, matrix<Real> a, matrix<Real> b, Real scale, const narrowing& operand) {
+  a = narrow_copy(std::move(a), operand);
+  b = narrow_copy(std::move(b), operand);
+  for (Real& x : b.entries()) x *= scale;
+  forward_.accumulate({a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()},
+                      forward_.sums(operand.to, site_.declared.accumulate));
 }
 
 // Each addition to a sum waits for the one before, so the sums of eight rows are formed side by side. Where fewer are left, the

@@ -88,19 +88,24 @@ void adjoint<Real>::state_gradient(chunk& c) {
   for (std::size_t i = 0; i < cotangent.size() && on_do; ++i) cotangent.data()[i] *= site_.all.scale;
   if (on_do) cotangent = decayed_to_row(std::move(cotangent), c.G);
   const Real scale = on_do ? Real(1) : site_.all.scale;
-  const matrix<Real> read = times(transpose(on_do ? c.q : decayed_to_row(c.q, c.G)), std::move(cotangent), reads);
-  matrix<Real> write = by_residual() ? times(transpose(c.k), c.d_read) : times(transpose(c.w), c.d_change);
-  for (std::size_t i = 0; i < write.size() && by_residual(); ++i) write.data()[i] = -write.data()[i];
-  for (std::size_t i = 0; i < c.d_state.rows(); ++i) {
-    const Real decay = gated ? forward_.exp2_of(c.G(c.rows - 1, site_.all.channels ? i : 0)) : Real(1);
-    for (std::size_t j = 0; j < c.d_state.cols(); ++j) {
-      Real& x = c.d_state(i, j);
-      if (gated) x *= decay;
-      const Real before = x;
-      x += read(i, j) * scale - write(i, j);
-      if (!options_.in_any_order) continue;
-      const std::array<Real, 3> parts{before, read(i, j) * scale, -write(i, j)};
-      guard(x, parts.size(), [&](std::size_t part) { return parts[part]; });
+  matrix<Real> queries = transpose(on_do ? c.q : decayed_to_row(c.q, c.G));
+  for (std::size_t i = 0; i < c.d_state.rows() && gated; ++i) {
+    const Real decay = forward_.exp2_of(c.G(c.rows - 1, site_.all.channels ? i : 0));
+    for (Real& x : c.d_state.row(i)) x *= decay;
+  }
+  if (adds_in_place_ && !options_.in_any_order) {
+    add_in_place(c.d_state, std::move(queries), std::move(cotangent), scale, reads);
+    add_in_place(c.d_state, transpose(by_residual() ? c.k : c.w), by_residual() ? c.d_read : c.d_change,
+                 by_residual() ? Real(1) : Real(-1), site_.declared.operand);
+  } else {
+    const matrix<Real> read = times(std::move(queries), std::move(cotangent), reads);
+    matrix<Real> write = by_residual() ? times(transpose(c.k), c.d_read) : times(transpose(c.w), c.d_change);
+    for (std::size_t i = 0; i < write.size() && by_residual(); ++i) write.data()[i] = -write.data()[i];
+    for (std::size_t i = 0; i < c.d_state.size(); ++i) {
+      Real& x = c.d_state.data()[i];
+      const std::array<Real, 3> parts{x, read.data()[i] * scale, -write.data()[i]};
+      x += parts[1] + parts[2];
+      if (options_.in_any_order) guard(x, parts.size(), [&](std::size_t part) { return parts[part]; });
     }
   }
   c.d_state = narrow_copy(std::move(c.d_state), kept());

@@ -146,6 +146,18 @@ template <class Real>
 void adjoint<Real>::cumulate(const matrix<Real>& dg_local, matrix<Real>& dg) {
   const narrowing to{site_.declared.dg, false};
   const std::size_t n = site_.all.steps_per_token, C = site_.plan.chunk, rows = dg_local.rows();
+  if (scans_dg_ && !options_.in_any_order) {
+    matrix<Real> sums = dg_local;
+    for (std::size_t step = 1; step < C; step *= 2) {
+      for (std::size_t row = 0; row + step < rows; ++row) {
+        if (row / C != (row + step) / C) continue;
+        for (std::size_t m = 0; m < sums.cols(); ++m) sums(row, m) = narrowed(sums(row, m) + sums(row + step, m), to);
+      }
+    }
+    for (std::size_t row = 0; row < rows; row += n)
+      std::copy(sums.row(row).begin(), sums.row(row).end(), dg.row(row / n).begin());
+    return;
+  }
   for (std::size_t m = 0; m < dg_local.cols(); ++m) {
     Real sum = 0;
     for (std::size_t row = rows; row-- > 0;) {

@@ -199,6 +199,7 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
   std::size_t biased = 0;
   deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
     const half_ulps half = half_ulp_;  // that the rows cannot alias
+    const double finest = half.at(0);
     std::size_t telling = 0;
     std::uint64_t largest = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -210,7 +211,7 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
     }
     for (std::size_t i = 0; i < count; ++i) {
       const double around = error[i], lost_there = std::fabs(stored[i] - want[i]);
-      const bool tells = (16 * around <= storing[i]) & (lost_there > around);
+      const bool tells = (16 * around <= storing[i]) & (lost_there > around) & (storing[i] > finest);
       const double off = want[i] < 0 ? want[i] - got[i] : got[i] - want[i];
       ulps[i] = tells ? off / (2 * storing[i]) : 0.0;
       telling += tells ? 1 : 0;
@@ -290,9 +291,10 @@ void tally::add_one(stage_place& place, double error, double stored_want) {
   if (std::isfinite(place.got) && std::isfinite(place.want)) add_bias(place.got, place.want, error, storing, stored_want);
 }
 
-// A value the format holds is stored without error by any rounding and says nothing.
+// A value the format holds is stored without error by any rounding and says nothing. Nor does one in its smallest steps: few
+// numbers lie there, and what many values are rounded to is no chance.
 void tally::add_bias(double got, double want, double error, double storing, double stored_want) {
-  if (!(16 * error <= storing) || std::fabs(stored_want - want) <= error) return;
+  if (!(16 * error <= storing) || std::fabs(stored_want - want) <= error || !(storing > half_ulp_.at(0))) return;
   const double ulps = (want < 0 ? want - got : got - want) / (2 * storing);
   ++measured_.bias.count;
   bias_sum_ += ulps;

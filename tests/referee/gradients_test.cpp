@@ -328,6 +328,22 @@ TEST(gradients_by_plan, of_a_state_that_is_forgotten_are_known_to_half_the_small
   EXPECT_GE(state->limit.value, smallest_subnormal(fp32) / 2);
 }
 
+// Nothing is written, and the state decays below every format: what the reference does not know of it, no format can show.
+TEST(gradients_by_plan, of_outputs_that_are_forgotten_are_known_as_well) {
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 65;
+  g.key_dim = g.value_dim = 8;
+  g.gate = "-12";
+  g.beta = "0";
+  g.initial_state = "normal";
+  const problem p = generate(g);
+  const plan declared = plan_named("fla-chunk-gdn");
+  const check_report report = judged(p, emulate(p, variants(declared, p, path_kind::chunk, 16).front()), declared.name);
+  EXPECT_NE(report.judged, verdict::undecided) << report.reason;
+  EXPECT_NE(report.judged, verdict::refuted) << report.reason;
+}
+
 // Results of one memory with and without outputs, or without one gradient: each has the limits that it has alone.
 TEST(gradients_by_plan, memory_changes_no_limit) {
   const problem p = made(op_kind::gated_delta_rule);

@@ -68,11 +68,14 @@ TEST(tiles, are_measured_by_what_runs_on_the_given_inputs_err) {
   EXPECT_EQ(known.worst_of({0, 1}, {0, 2}).ratio, 0.5);
   EXPECT_EQ(known.worst_of({0, 0}, {0, 2}).ratio, 0);
   EXPECT_EQ(known.worst_of({std::numeric_limits<double>::infinity(), 0}, {1, 2}).ratio, 0);
+  EXPECT_EQ(known.worst_of({std::nan(""), 0}, {0, 2}).ratio, std::numeric_limits<double>::infinity());
   const statistic like{"o", 3, 0, norm_kind::rms, 0, {{0, 0}, {0, 0}, {0}, {0}}};
   typical_tiles typical;
   const auto s = known.samples_of({0, 2}, like, typical);
   ASSERT_TRUE(s.has_value());
   EXPECT_EQ(s->norm, norm_kind::tiles);
+  EXPECT_EQ(s->floor, 0.5);
+  EXPECT_EQ(s->allowance, open_order);
   // On perturbed inputs: {3, 1} and {6, 1} beside {4, 9}, {4, 9} beside {3, 2}, and all beside {2, 2}.
   EXPECT_THAT(s->samples, ElementsAre(ElementsAre(0.5, 4), ElementsAre(1.5, 4.5), ElementsAre(1), ElementsAre(3)));
   // A run that errs little in a tile is no measure of it.
