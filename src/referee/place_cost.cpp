@@ -199,6 +199,23 @@ void draw_until_decided(const more_runs& from, double alpha, const std::vector<s
   }
 }
 
+namespace {
+
+std::string above_the_formats(const place_cost& c, double ratio) {
+  if (std::isfinite(c.plan))
+    return "the plan's own error in " + c.tensor + " is " + digits(ratio) +
+           " times that of its formats alone (at most 8 times is allowed: 3 bits of precision, the difference between fp16 and "
+           "bf16)";
+  const bool alone = std::any_of(c.alone.begin(), c.alone.end(), [](const std::vector<double>& errors) {
+    return std::any_of(errors.begin(), errors.end(), [](double x) { return !std::isfinite(x); });
+  });
+  return "emulated runs of the plan overflow in " + c.tensor +
+         (alone ? ", and so do runs in its formats alone: these inputs leave their range"
+                : ", and runs in its formats alone do not");
+}
+
+}  // namespace
+
 void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   const double error = c.magnitude > 0 ? c.plan / c.magnitude : c.plan > 0 ? infinity : 0;
   const double ratio = c.ratio();
@@ -221,9 +238,7 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   out.stage = c.tensor;
   out.reason = out.accuracy ? "the plan's own relative error in " + c.tensor + " is " + digits(error) + ", more than the " +
                                   digits(*out.accuracy) + " that --accuracy allows"
-                            : "the plan's own error in " + c.tensor + " is " + digits(ratio) +
-                                  " times that of its formats alone (at most 8 times is allowed: 3 bits of precision, the "
-                                  "difference between fp16 and bf16)";
+                            : above_the_formats(c, ratio);
 }
 
 void judge_places(std::span<const place_cost> places, double alpha, std::size_t numbers,

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "deltaproof/number/random.hpp"
@@ -50,6 +51,17 @@ TEST(place_cost, of_runs_that_hardly_scatter_is_known) {
   EXPECT_TRUE(judged(drawn_cost(6, 0.05, 4, 1)).adequate);
   EXPECT_THAT(judged(drawn_cost(6, 0.05, 4, 1)).reason, IsEmpty());
   EXPECT_FALSE(judged(drawn_cost(12, 0.01, 16, 1)).adequate);
+}
+
+TEST(place_cost, of_runs_that_overflow_says_whose_they_are) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  place_cost c = drawn_cost(6, 0.05, 4, 1);
+  c.plan = c.runs.back().front() = infinity;
+  EXPECT_FALSE(judged(c).adequate);
+  EXPECT_EQ(judged(c).reason, "emulated runs of the plan overflow in o, and runs in its formats alone do not");
+  c.alone[1].back() = infinity;
+  EXPECT_FALSE(judged(c).adequate);
+  EXPECT_THAT(judged(c).reason, HasSubstr("so do runs in its formats alone"));
 }
 
 TEST(place_cost, of_runs_that_scatter_too_much_is_said_to_be_unknown) {
