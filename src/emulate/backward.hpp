@@ -80,9 +80,7 @@ class adjoint {
   }
   [[nodiscard]] matrix<Real> times(matrix<Real> a, matrix<Real> b, const narrowing& operand);
   /// c + scale a b, each term added to what the sum is so far; a and b are rounded to `operand` before b is scaled.
-  void add_in_place(matrix<Real>& c, matrix<Real> a, matrix<Real> b, Real scale, const narrowing& operand);
-  /// c + a b.
-  [[nodiscard]] matrix<Real> plus_times(matrix<Real> c, matrix<Real> a, matrix<Real> b, const narrowing& operand);
+  [[nodiscard]] matrix<Real> plus_times(matrix<Real> c, matrix<Real> a, matrix<Real> b, const narrowing& operand, Real scale = 1);
   struct decayed_sum {
     const matrix<Real>* m;
     const matrix<Real>* x;          ///< term by term
@@ -133,8 +131,8 @@ class adjoint {
   std::vector<saved_chunk<Real>> saved_;
   emulation_options options_;
   philox starts_;  // of sums of rows
-  // A plan does not say whether products are added to the cotangent of the state term by term, as fragments are, nor whether dg
-  // is summed up row by row or by a parallel scan.
+  // A plan does not say whether products are added to the cotangent of the state term by term, as the accumulator of a matrix
+  // unit is, nor whether dg is summed up row by row or by a parallel scan.
   bool adds_in_place_ = false;
   bool scans_dg_ = false;
   backward_site<Real> site_;

@@ -55,21 +55,13 @@ matrix<Real> adjoint<Real>::times(matrix<Real> a, matrix<Real> b, const narrowin
 }
 
 template <class Real>
-matrix<Real> adjoint<Real>::plus_times(matrix<Real> c, matrix<Real> a, matrix<Real> b, const narrowing& operand) {
+matrix<Real> adjoint<Real>::plus_times(matrix<Real> c, matrix<Real> a, matrix<Real> b, const narrowing& operand, Real scale) {
   a = narrow_copy(std::move(a), operand);
   b = narrow_copy(std::move(b), operand);
+  for (std::size_t i = 0; i < b.size() && scale != 1; ++i) b.data()[i] *= scale;
   forward_.accumulate({a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()},
                       forward_.sums(operand.to, site_.declared.accumulate));
   return c;
-}
-
-template <class Real>
-void adjoint<Real>::add_in_place(matrix<Real>& c, matrix<Real> a, matrix<Real> b, Real scale, const narrowing& operand) {
-  a = narrow_copy(std::move(a), operand);
-  b = narrow_copy(std::move(b), operand);
-  for (Real& x : b.entries()) x *= scale;
-  forward_.accumulate({a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()},
-                      forward_.sums(operand.to, site_.declared.accumulate));
 }
 
 // Each addition to a sum waits for the one before, so the sums of eight rows are formed side by side. Where fewer are left, the

@@ -94,9 +94,9 @@ void adjoint<Real>::state_gradient(chunk& c) {
     for (Real& x : c.d_state.row(i)) x *= decay;
   }
   if (adds_in_place_ && !options_.in_any_order) {
-    add_in_place(c.d_state, std::move(queries), std::move(cotangent), scale, reads);
-    add_in_place(c.d_state, transpose(by_residual() ? c.k : c.w), by_residual() ? c.d_read : c.d_change,
-                 by_residual() ? Real(1) : Real(-1), site_.declared.operand);
+    c.d_state = plus_times(std::move(c.d_state), std::move(queries), std::move(cotangent), reads, scale);
+    c.d_state = plus_times(std::move(c.d_state), transpose(by_residual() ? c.k : c.w), by_residual() ? c.d_read : c.d_change,
+                           site_.declared.operand, by_residual() ? Real(1) : Real(-1));
   } else {
     const matrix<Real> read = times(std::move(queries), std::move(cotangent), reads);
     matrix<Real> write = by_residual() ? times(transpose(c.k), c.d_read) : times(transpose(c.w), c.d_change);

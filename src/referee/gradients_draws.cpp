@@ -84,9 +84,9 @@ void plan_runs(gradient_trial& t) {
   std::sort(t.slice.begin(), t.slice.end());
 }
 
-/// How far rounding alone takes each entry of dg, whatever runs do: one rounding of it in the format that stores it, and two of
-/// the largest sum of its chunk, for a parallel scan rounds six or seven times where a sum from row to row rounds once. Beside
-/// `changes`, which may be far less than dg.
+/// How far rounding alone may take each entry of dg, even where no run shows it: one rounding in the format that stores dg, and
+/// two of the largest dg of its chunk in the format of its sums. A parallel scan rounds six or seven times where a sum from row
+/// to row rounds once.
 std::vector<double> roundings_of_dg(const gradient_trial& t, const gradient_part& part, const std::vector<double>& exact) {
   const plan_variant& v = t.variants.front();
   const double stored = unit_roundoff(stored_gradient_format(v, t.p, "dg")), sums = unit_roundoff(v.backward->accumulate);
