@@ -195,6 +195,46 @@ TEST(emulate_gradients, the_forward_pass_of_a_backward_pass_is_the_forward_pass)
   }
 }
 
+// A plan does not say how dg is summed up inside a chunk. Each order by its definition, from the terms that the run stores.
+TEST(emulate_gradients, with_noise_sum_dg_row_by_row_or_by_a_parallel_scan) {
+  constexpr std::size_t T = 70, C = 32;
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = T;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  g.dtype = fp32;
+  g.cotangents = true;
+  const problem p = generate(g);
+  const plan_variant v = gradient_variants(plan_named("fp32"), p, path_kind::chunk, C).front();
+  std::size_t scans = 0, turns = 0;
+  emulation_options options;
+  options.stages = true;
+  for (options.seed = 0; options.seed < 30; ++options.seed) {
+    options.noise_ulps = options.seed == 0 ? 0 : 1;
+    const result run = emulate_gradients(p, v, options, 1);
+    const std::vector<double> terms = run.backward_stages.at("dg_local").to_doubles();
+    std::vector<float> turn(terms.begin(), terms.end()), scan = turn;
+    ASSERT_EQ(turn.size(), T);
+    for (std::size_t t = T - 1; t-- > 0;) {
+      if ((t + 1) % C != 0) turn[t] += turn[t + 1];
+    }
+    for (std::size_t step = 1; step < C; step *= 2) {
+      for (std::size_t t = 0; t + step < T; ++t) {
+        if (t / C == (t + step) / C) scan[t] += scan[t + step];
+      }
+    }
+    const auto is = [dg = run.gradients.at("dg").to_doubles()](const std::vector<float>& sums) {
+      return std::equal(dg.begin(), dg.end(), sums.begin(), sums.end());
+    };
+    EXPECT_TRUE(is(turn) || (options.seed > 0 && is(scan))) << "seed " << options.seed;
+    turns += is(turn);
+    scans += is(scan);
+  }
+  EXPECT_GT(turns, 5U);
+  EXPECT_GT(scans, 5U);
+}
+
 TEST(emulate_gradients, a_perturbed_group_keeps_its_shared_rows) {
   generation g;
   g.op = op_kind::kda;
