@@ -209,10 +209,13 @@ def _manifest(path):
     try:
         with open(path, encoding="utf-8") as given:
             manifest = json.load(given)
+    except FileNotFoundError:
+        folder = os.path.dirname(path)
+        raise ValueError(f"record_set: {folder} has no manifest.json; write it with deltaproof gen --for KIND --dir {folder}") from None
     except (OSError, ValueError) as wrong:
-        raise ValueError(f"record_set: {path}: {wrong}; deltaproof gen --for INVARIANT --dir DIR writes it") from None
+        raise ValueError(f"record_set: {path}: {wrong}; deltaproof gen --for KIND --dir DIR writes it") from None
     if not isinstance(manifest, dict) or "calls" not in manifest or "invariant" not in manifest:
-        raise ValueError(f"record_set: {path} lists no calls; deltaproof gen --for INVARIANT --dir DIR writes such a folder")
+        raise ValueError(f"record_set: {path} lists no calls; deltaproof gen --for KIND --dir DIR writes such a folder")
     return manifest
 
 

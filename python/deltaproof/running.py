@@ -12,6 +12,7 @@ import mmap
 import os
 import random
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -283,7 +284,10 @@ class Program:
 
     def __init__(self, argv: Sequence[str], folder: Path, until: float) -> None:
         if not any("{problem}" in word for word in argv) or not any("{result}" in word for word in argv):
-            raise format_error("judge: the words of a program name its files: {problem} is read, {result} is written")
+            raise format_error(
+                f"judge: the command {shlex.join(argv)} does not say where the program takes its files; write {{problem}} for the one "
+                'that it reads and {result} for the one that it writes, for example ["./mykernel", "{problem}", "{result}"]'
+            )
         self.argv, self.until = list(argv), until
 
     def call(self, one: Given, folder: Path, capacity: int, wait: float) -> Outcome:

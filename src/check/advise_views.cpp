@@ -64,10 +64,12 @@ std::string advice_text(const advice& found, const commands& command) {
     text += padded("limit", 13) + general(kind.limit, 3) + ": the largest relative error allowed in o and final_state, " +
             kind.limit_says + "\n";
     text += padded("searched", 13) + std::to_string(kind.grid) + " choices: " + std::to_string(kind.refused_by_bounds) +
-            " ruled out by bounds, " + std::to_string(kind.emulated) + " emulated, " +
-            std::to_string(kind.grid - kind.refused_by_bounds - kind.emulated) + " not emulated\n";
-    text += padded("", 12) + padded("bytes", 11) + padded("mul-adds", 11) + padded("error", 12) + padded("T*", 8) +
-            "choice (per token and head: bytes moved, and multiply-adds counted as 16-bit ones)\n";
+            " ruled out by bounds, " + std::to_string(kind.emulated) + " emulated";
+    const std::size_t left = kind.grid - kind.refused_by_bounds - kind.emulated;
+    if (left > 0) text += ", " + std::to_string(left) + " not emulated";
+    if (left > 0 && !found.stopped) text += ", because cheaper ones were enough (--wanted asks for more)";
+    text += "\n" + padded("costs", 13) + "bytes moved, and multiply-adds counted as 16-bit ones, per token and head\n";
+    text += padded("", 12) + padded("bytes", 11) + padded("mul-adds", 11) + padded("error", 12) + padded("T*", 8) + "choice\n";
     text += row_of(kind.unchanged, found.tokens);
     for (const advised_choice* c : worth_showing(kind)) text += row_of(*c, found.tokens);
     if (best != nullptr) text += padded("to check it", 13) + command(kind, *best) + "\n";

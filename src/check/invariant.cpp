@@ -92,10 +92,15 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
   }
   if (kind == invariant_kind::pad && state.elements == 0) {
     out.judged = verdict::vacuous;
+    std::string without = whole.gave.final_state ? "" : whole.result_path;
+    for (const recorded_run& part : parts) {
+      if (!part.gave.final_state) without += (without.empty() ? "" : ", ") + part.result_path;
+    }
     out.reason =
-        "o has the same bits with and without padding, but only final_state shows whether padding changed the state, and it is "
-        "missing in the whole or in the parts";
-    out.remedy = "record final_state in the whole and in the parts";
+        "o has the same bits with and without padding, but only final_state shows whether padding changed the state, and it was "
+        "not recorded in " +
+        without;
+    out.remedy = "record these runs with final_state";
     return;
   }
   for (const bit_comparison& c : out.bits) {
@@ -103,7 +108,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     if (why.empty()) continue;
     out.judged = verdict::vacuous;
     out.reason = "no bit differs, but " + why;
-    out.remedy = "record a run whose outputs are finite and depend on its inputs";
+    out.remedy = "record a run whose outputs are finite, are not all 0, and depend on its inputs";
     return;
   }
   out.reason = "the same bits in all " + std::to_string(o.elements) + " elements of o" +

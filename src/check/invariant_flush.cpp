@@ -280,7 +280,8 @@ std::vector<question_to_judge> compare_flushes(const recorded_run& whole, std::s
                              "the same format");
         if (!own[c].first || out.judged == verdict::refuted) continue;
         out.judged = verdict::refuted;
-        out.reason = "a ring of one token is plain decode, but " + own[c].tensor + " differs at " + describe(own[c]);
+        out.reason = "with a ring of one token a kernel must give the bits of plain decode, but " + own[c].tensor +
+                     " differs at " + describe(own[c]);
       }
     }
     if (formats_of(part).lossless) asked.push_back({part_name(i), 1, true, part});

@@ -141,7 +141,7 @@ void compare_repeats(const recorded_run& whole, std::span<const recorded_run> pa
     if (!why.empty() && (c.tensor == "o" || c.tensor == "final_state")) {
       out.judged = verdict::vacuous;
       out.reason = "nothing differs, but " + why;
-      out.remedy = "record a run whose outputs are finite and depend on its inputs";
+      out.remedy = "record a run whose outputs are finite, are not all 0, and depend on its inputs";
       return;
     }
     if (c.elements > 0) compared += (compared.empty() ? "" : ", ") + c.tensor;
@@ -182,7 +182,7 @@ std::vector<batch_match> compare_batches(const recorded_run& whole, std::span<co
   if (!why.empty()) {
     out.judged = verdict::vacuous;
     out.reason = "nothing differs, but " + why;
-    out.remedy = "record a run whose outputs are finite and depend on its inputs";
+    out.remedy = "record a run whose outputs are finite, are not all 0, and depend on its inputs";
     return matches;
   }
   std::vector<bit_comparison> same;

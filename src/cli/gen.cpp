@@ -41,6 +41,14 @@ std::vector<std::int64_t> offsets(const std::string& text) {
   return out;
 }
 
+format dtype_named(const std::string& name) {
+  try {
+    return format_named(name);
+  } catch (const format_error&) {
+    throw format_error("--dtype " + name + " is not known; use bf16, fp16, fp32 or fp64");
+  }
+}
+
 int run(const gen_arguments& args, const common_options& common) {
   if (args.invariant.empty() != args.folder.empty())
     throw format_error("gen: --for INVARIANT and --dir DIR belong together; give both or neither");
@@ -56,7 +64,7 @@ int run(const gen_arguments& args, const common_options& common) {
   g.seed = common.seed_given ? common.seed : 0;
   if (args.op) g.op = op_named(*args.op);
   if (args.rule) g.rule = rule_named(*args.rule);
-  if (args.dtype) g.dtype = format_named(*args.dtype);
+  if (args.dtype) g.dtype = dtype_named(*args.dtype);
   g.beta = args.beta;
   g.gate = args.gate;
   g.initial_state = args.initial_state;

@@ -29,6 +29,8 @@ std::vector<std::string> earlier_files(const fs::path& folder) {
   std::sort(found.begin(), found.end());
   const auto contents = [&](const std::string& name) {
     constexpr size_limit made_limit{"what gen wrote", std::size_t{1} << 36};
+    if (fs::file_size(folder / name) > made_limit.bytes)
+      throw refuse("holds " + in_quotes(name) + ", which is larger than any file that gen writes");
     return read_file(folder / name, made_limit);
   };
   const std::string text = fs::is_regular_file(folder / manifest_name) ? contents(manifest_name) : "{}";

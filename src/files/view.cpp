@@ -3,6 +3,7 @@
 #include "deltaproof/files/view.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <system_error>
 
@@ -48,12 +49,13 @@ problem copied(const problem_view& view) {
   try {
     validate(p, "problem_view");
   } catch (const shape_error& e) {
-    const std::string advice = view.state_layout == layout_kind::kv
-                                   ? "; state_layout is kv: if your buffer is [N, HV, V, K], set vk"
-                                   : "; state_layout is vk, so both shapes are printed with your last two axes swapped: "
-                                     "if your buffer is [N, HV, K, V], set kv";
     if (std::string_view(e.what()).find("tensor initial_state") == std::string_view::npos) throw;
-    throw shape_error(std::string(e.what()) + advice);
+    if (view.state_layout == layout_kind::kv)
+      throw shape_error(std::string(e.what()) + "; state_layout is kv: if your buffer is [N, HV, V, K], set layout_kind::vk");
+    const std::array<std::size_t, 4> expected{p.sequence_count(), p.value_heads(), p.value_dim(), p.key_dim()};
+    throw shape_error("problem_view: tensor initial_state: shape " + shape_text(view.initial_state.shape()) + " should be " +
+                      shape_text(expected) +
+                      ", [N, HV, V, K]; state_layout is vk: if your buffer is [N, HV, K, V], set layout_kind::kv");
   }
   if (!view.scale) p.scale = default_scale(p.key_dim());
   return p;

@@ -116,7 +116,7 @@ void require_valid(const statistic& s) {
   require_floor(s.floor, "thresholds: floor", key_text(s));
   require_floor(s.least_spread, "thresholds: least_spread", key_text(s));
   if (!(s.allowance >= 1 && s.allowance <= 16)) {
-    throw domain_error("thresholds: an allowance of " + general(s.allowance, 6) + " for " + key_text(s) +
+    throw domain_error("thresholds: the allowance of " + key_text(s) + " is " + general(s.allowance, 6) +
                        "; give one in [1, 16]");
   }
   if (!(s.second_order >= 1 && s.second_order <= 16)) {

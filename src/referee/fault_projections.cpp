@@ -3,6 +3,7 @@
 #include "referee/fault_projections.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -52,40 +53,54 @@ void columns_beside::take(const std::vector<flat*>& x) {
   }
 }
 
-std::vector<double> columns_beside::inner(const flat& y) const {
-  std::vector<double> out;
+by_run columns_beside::inner(std::span<const flat* const> y) const {
+  by_run out(y.size());
   for (const flat& group : groups_) {
-    double sums[width] = {};
-    const float *const x = group.data(), *const other = y.data();
-    const std::size_t length = std::min(y.size(), group.size() / width);
-    deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
-      double own[width] = {};  // not seen from outside
-      for (std::size_t i = 0; i < length; ++i) {
-        const auto with = static_cast<double>(other[i]);
-        for (std::size_t c = 0; c < width; ++c) {
-          const double product = static_cast<double>(x[i * width + c]) * with;
-          own[c] += std::fabs(product) <= std::numeric_limits<double>::max() ? product : 0.0;
+    const float* const x = group.data();
+    for (std::size_t first = 0; first < y.size(); first += together) {
+      const std::size_t count = std::min(together, y.size() - first);
+      std::array<const float*, together> others{};
+      for (std::size_t k = 0; k < together; ++k) others[k] = y[first + std::min(k, count - 1)]->data();
+      const std::size_t length = std::min(y[first]->size(), group.size() / width);
+      double sums[together][width];
+      deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+        double own[together][width] = {};  // not seen from outside
+        for (std::size_t i = 0; i < length; ++i) {
+          for (std::size_t k = 0; k < together; ++k) {
+            const auto with = static_cast<double>(others[k][i]);
+            for (std::size_t c = 0; c < width; ++c) own[k][c] += static_cast<double>(x[i * width + c]) * with;
+          }
         }
+        for (std::size_t k = 0; k < together; ++k) std::copy_n(own[k], width, sums[k]);
+      });
+      for (std::size_t k = 0; k < count; ++k) {
+        std::vector<double>& to = out[first + k];
+        to.insert(to.end(), sums[k], sums[k] + std::min(width, count_ - to.size()));
       }
-      std::copy_n(own, width, sums);
-    });
-    out.insert(out.end(), sums, sums + std::min(width, count_ - out.size()));
+    }
   }
   return out;
 }
 
+namespace {
+
+/// 0 where there is no such finite number.
+float finite_float(double x) {
+  const auto narrow = static_cast<float>(x);
+  return std::isfinite(narrow) ? narrow : 0.0F;
+}
+
+}  // namespace
+
 flat difference(const double* a, const double* b, std::size_t count) {
   flat out(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double d = a[i] - b[i];
-    out[i] = std::isfinite(d) ? static_cast<float>(d) : 0.0F;
-  }
+  for (std::size_t i = 0; i < count; ++i) out[i] = finite_float(a[i] - b[i]);
   return out;
 }
 
 flat as_flat(const double* a, std::size_t count) {
   flat out(count);
-  for (std::size_t i = 0; i < count; ++i) out[i] = std::isfinite(a[i]) ? static_cast<float>(a[i]) : 0.0F;
+  for (std::size_t i = 0; i < count; ++i) out[i] = finite_float(a[i]);
   return out;
 }
 
@@ -155,7 +170,8 @@ void error_sizes::add(const tensor_errors& x) {
 
 std::vector<double> tensor_errors::distances(const flat& error) const {
   const double of_error = inner(error, error), with_base = inner(error, base);
-  const std::vector<double> products = runs.inner(error);
+  const flat* const only = &error;
+  const std::vector<double> products = std::move(runs.inner({&only, 1}).front());
   std::size_t at = 0;
   std::vector<double> out;
   for (const auto& sizes : same_size) {
@@ -169,28 +185,47 @@ std::vector<double> tensor_errors::distances(const flat& error) const {
   return out;
 }
 
-fault_sums sums_of(const tensor_errors& x, const run_without& plain, const flat& d) {
-  fault_sums s;
-  s.own = inner(d, d);
-  for (const float entry : d) {
-    const double square = static_cast<double>(entry) * static_cast<double>(entry);
-    s.fourths += square * square;
+std::vector<fault_sums> sums_of(const tensor_errors& x, const run_without& plain, std::span<const flat* const> differences) {
+  by_run finer = plain.finer.inner(differences);
+  const by_run products = x.runs.inner(differences);
+  const double of_base = inner(x.base, x.base);
+  std::vector<fault_sums> out(differences.size());
+  for (std::size_t f = 0; f < out.size(); ++f) {
+    const flat& d = *differences[f];
+    fault_sums& s = out[f];
+    s.own = inner(d, d);
+    for (const float entry : d) {
+      const double square = static_cast<double>(entry) * static_cast<double>(entry);
+      s.fourths += square * square;
+    }
+    // Of no use for a fault that is no larger than rounding.
+    s.directions = s.own > of_base ? directions_of(d, x.columns) : 0;
+    s.without = inner(plain.error, d);
+    s.finer = std::move(finer[f]);
+    s.finer_size = plain.finer_size;
+    s.base = inner(x.base, d);
+    auto next = products[f].begin();
+    const auto take = [&](std::size_t count) {
+      next += static_cast<std::ptrdiff_t>(count);
+      return std::vector<double>(next - static_cast<std::ptrdiff_t>(count), next);
+    };
+    for (const auto& variant : x.same) s.same.push_back(take(variant.size()));
+    for (const auto& variant : x.moved) s.moved.push_back(take(variant.size()));
   }
-  // Of no use for a fault that is no larger than rounding.
-  s.directions = s.own > inner(x.base, x.base) ? directions_of(d, x.columns) : 0;
-  s.without = inner(plain.error, d);
-  s.finer = plain.finer.inner(d);
-  s.finer_size = plain.finer_size;
-  s.base = inner(x.base, d);
-  const std::vector<double> products = x.runs.inner(d);
-  auto next = products.begin();
-  const auto take = [&](std::size_t count) {
-    next += static_cast<std::ptrdiff_t>(count);
-    return std::vector<double>(next - static_cast<std::ptrdiff_t>(count), next);
-  };
-  for (const auto& variant : x.same) s.same.push_back(take(variant.size()));
-  for (const auto& variant : x.moved) s.moved.push_back(take(variant.size()));
-  return s;
+  return out;
+}
+
+void take_sums(std::span<fault_run> runs, const std::vector<tensor_errors>& x, const std::vector<run_without>& plain) {
+  std::vector<fault_run*> whole;
+  for (fault_run& run : runs) {
+    if (!run.lost_tokens) whole.push_back(&run);
+  }
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    std::vector<const flat*> differences;
+    for (const fault_run* run : whole) differences.push_back(&run->difference[k]);
+    std::vector<fault_sums> sums = sums_of(x[k], plain[k], differences);
+    for (std::size_t f = 0; f < whole.size(); ++f) whole[f]->own.push_back(std::move(sums[f]));
+  }
 }
 
 result_errors errors_beyond(const std::vector<tensor_errors>& runs, std::vector<flat> got) {

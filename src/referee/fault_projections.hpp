@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,18 +22,20 @@ using by_run = std::vector<std::vector<double>>;  ///< [variant][run]
 /// Sum of x y; what is not finite in either counts as 0: a fault must show by its error.
 [[nodiscard]] double inner(const flat& x, const flat& y);
 
-/// Several of these with y in common, each summed in its own order: the entries of all x lie side by side.
+/// Several of these, each summed in its own order: the entries of all x lie side by side, and are read once for a few y.
 class columns_beside {
  public:
-  /// Of the same length, or empty: their sum is 0 then. They are emptied.
+  /// Finite, of the same length, or empty: their sum is 0 then. They are emptied.
   void take(const std::vector<flat*>& x);
-  [[nodiscard]] std::vector<double> inner(const flat& y) const;
+  /// [y][x]; all y are of one length.
+  [[nodiscard]] by_run inner(std::span<const flat* const> y) const;
 
  private:
-  static constexpr std::size_t width = 32;
+  static constexpr std::size_t width = 32, together = 4;
   std::size_t count_ = 0;
   std::vector<flat> groups_;  ///< of `width` each: element by element, 0 where there is no more of them
 };
+/// What is not finite in fp32 is 0.
 [[nodiscard]] flat difference(const double* a, const double* b, std::size_t count);
 [[nodiscard]] flat as_flat(const double* a, std::size_t count);
 
@@ -100,8 +103,12 @@ struct run_without {
   void take_finer(std::vector<flat>& runs);
 };
 
-/// What no result enters.
-[[nodiscard]] fault_sums sums_of(const tensor_errors& x, const run_without& plain, const flat& difference);
+/// What no result enters, of each fault.
+[[nodiscard]] std::vector<fault_sums> sums_of(const tensor_errors& x, const run_without& plain,
+                                              std::span<const flat* const> differences);
+/// Sets `own` of runs that have their differences. Faults in blocks of `faults_together` share what is read.
+void take_sums(std::span<fault_run> runs, const std::vector<tensor_errors>& x, const std::vector<run_without>& plain);
+inline constexpr std::size_t faults_together = 8;
 
 /// The result's errors in one lane, and what they are beyond those of the plan's runs.
 struct result_errors {

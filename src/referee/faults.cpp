@@ -112,16 +112,15 @@ exact_runs run_exactly(const trial& t, const head_input& head, std::size_t varia
   return out;
 }
 
-fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_runs& runs, const lane_faults& planted) {
+/// Without what take_sums adds.
+fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_faults& planted) {
   const lane& at = t.lanes[c.lane];
   const head_output& plain = planted.runs->without_fault();
   const plan_variant& variant = t.variants[planted.variant];
   emulation_options options;
   options.planted = &f;
-  std::optional<head_input> read;
-  if (f.code->reads != nullptr) read = read_with(f, t, at, c.tokens, variant);
-  const head_input& in = read ? *read : planted.runs->input();
-  head_output faulty = read ? emulate_head(in, variant, options) : planted.runs->with(f);
+  head_output faulty =
+      f.code->reads != nullptr ? emulate_head(read_with(f, t, at, c.tokens, variant), variant, options) : planted.runs->with(f);
   fault_run out;
   const std::size_t o_count = c.tokens * t.p.value_dim();
   out.lost_tokens = faulty.o.size() < o_count;
@@ -130,13 +129,6 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
   out.difference[0] = difference(faulty.o.data(), plain.o.data(), o_count);
   if (at.state && c.tokens == at.range.tokens)
     out.difference[1] = difference(faulty.final_state.data(), plain.final_state.data(), plain.final_state.size());
-  for (std::size_t k = 0; k < 2; ++k) out.own.push_back(sums_of(runs.parts[k], planted.parts[k], out.difference[k]));
-  const auto redraws = [](const fault_sums& x) { return x.without < 0; };
-  if (std::any_of(out.own.begin(), out.own.end(), redraws)) {
-    const exact_runs& exact = planted.exact;
-    const std::array<double, 2> apart = exact.distances(emulate_head(first_tokens(in, exact.tokens), exact.variant, options));
-    for (std::size_t k = 0; k < 2; ++k) out.own[k].departs = apart[k] > 64 * exact.another_build[k];
-  }
   if (c.tokens < at.judged) return out;
   for (std::size_t j = 0; j < faulty.o.size(); ++j) {
     if (!std::isfinite(faulty.o.data()[j])) faulty.o.data()[j] = plain.o.data()[j];
@@ -145,6 +137,26 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
     if (!std::isfinite(faulty.final_state.data()[j])) faulty.final_state.data()[j] = plain.final_state.data()[j];
   }
   out.finite_norms = norms(errors_of_run(t.p, std::move(faulty), t.truth, at), buckets(at.judged, t.unit), at.judged);
+  return out;
+}
+
+std::vector<fault_run> run_faults(std::span<const fault* const> faults, const trial& t, const choice& c, const lane_runs& runs,
+                                  const lane_faults& planted) {
+  std::vector<fault_run> out;
+  for (const fault* f : faults) out.push_back(run_fault(*f, t, c, planted));
+  take_sums(out, runs.parts, planted.parts);
+  const auto redraws = [](const fault_sums& x) { return x.without < 0; };
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (std::none_of(out[i].own.begin(), out[i].own.end(), redraws)) continue;
+    const fault& f = *faults[i];
+    const exact_runs& exact = planted.exact;
+    emulation_options options;
+    options.planted = &f;
+    const head_input in = f.code->reads != nullptr ? read_with(f, t, t.lanes[c.lane], exact.tokens, t.variants[planted.variant])
+                                                   : first_tokens(planted.runs->input(), exact.tokens);
+    const std::array<double, 2> apart = exact.distances(emulate_head(in, exact.variant, options));
+    for (std::size_t k = 0; k < 2; ++k) out[i].own[k].departs = apart[k] > 64 * exact.another_build[k];
+  }
   return out;
 }
 
@@ -221,8 +233,10 @@ lane_faults plant(const trial& t, const choice& c, const lane_runs& runs, std::s
   out.exact = run_exactly(t, in, variant);
   if (!t.options.memory) return out;
   out.faults.resize(planted.size());
-  parallel_for(planted.size(), t.options.threads, [&](std::size_t i) {
-    if (!t.stopped()) out.faults[i] = run_fault(*planted[i], t, c, runs, out);
+  for_blocks(planted.size(), faults_together, t.options.threads, [&](std::size_t first, std::size_t count) {
+    if (t.stopped()) return;
+    std::vector<fault_run> made = run_faults(std::span(planted).subspan(first, count), t, c, runs, out);
+    std::move(made.begin(), made.end(), out.faults.begin() + static_cast<std::ptrdiff_t>(first));
   });
   out.runs.reset();
   return out;
@@ -324,16 +338,20 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
     const lane_limits limits_here = limits_of(at, runs, limits);
     std::mutex lock;
     std::size_t done = 0;
-    parallel_for(out.all.size(), t.options.threads, [&](std::size_t i) {
+    for_blocks(out.all.size(), faults_together, t.options.threads, [&](std::size_t first, std::size_t count) {
       if (t.stopped()) return;
-      const fault_run fresh = planted->faults.empty() ? run_fault(*out.all[i], t, c, *lane_drawn, *planted) : fault_run{};
-      const fault_run& run = planted->faults.empty() ? fresh : planted->faults[i];
-      if (run.lost_tokens) return;  // another shape, which no kernel's file has
-      add_lane(run, parts, result, all[i]);
-      if (is_beyond(run.finite_norms, limits_here)) beyond[i] = 1;
+      std::vector<fault_run> fresh;
+      if (planted->faults.empty()) fresh = run_faults(std::span(out.all).subspan(first, count), t, c, *lane_drawn, *planted);
+      for (std::size_t i = first; i < first + count; ++i) {
+        const fault_run& run = planted->faults.empty() ? fresh[i - first] : planted->faults[i];
+        if (run.lost_tokens) continue;  // another shape, which no kernel's file has
+        add_lane(run, parts, result, all[i]);
+        if (is_beyond(run.finite_norms, limits_here)) beyond[i] = 1;
+      }
       const std::lock_guard guard(lock);
+      done += count;
       if (t.options.progress)
-        t.options.progress("planted faults", static_cast<double>(++done) / static_cast<double>(out.all.size()));
+        t.options.progress("planted faults", static_cast<double>(done) / static_cast<double>(out.all.size()));
     });
   }
 

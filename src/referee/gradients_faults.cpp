@@ -142,6 +142,7 @@ struct lane_runs {
   std::vector<fault_run> faults;
 };
 
+/// Without what take_sums adds.
 fault_run run_fault(const fault& f, const gradient_trial& t, const choice& c, const lane_runs& runs) {
   emulation_options options;
   options.planted = &f;
@@ -153,7 +154,6 @@ fault_run run_fault(const fault& f, const gradient_trial& t, const choice& c, co
   for (std::size_t k = 0; k < faulty.size(); ++k) out.lost_tokens = out.lost_tokens || faulty[k].size() != runs.plain[k].size();
   if (out.lost_tokens) return out;
   out.difference = by_tensor(c.at, minus(faulty, runs.plain));
-  for (std::size_t k = 0; k < tensors; ++k) out.own.push_back(sums_of(runs.parts[k], runs.without[k], out.difference[k]));
   if (!c.whole) return out;
   for (std::size_t k = 0; k < faulty.size(); ++k) {
     for (std::size_t i = 0; i < faulty[k].size(); ++i) {
@@ -221,8 +221,11 @@ lane_runs run_lane(const gradient_trial& t, const choice& c, const std::vector<c
     out.without[k].take_finer(beside[k]);
   }
   out.faults.resize(planted.size());
-  parallel_for(planted.size(), t.options.threads, [&](std::size_t i) {
-    if (!t.stopped()) out.faults[i] = run_fault(*planted[i], t, c, out);
+  for_blocks(planted.size(), faults_together, t.options.threads, [&](std::size_t first, std::size_t count) {
+    if (t.stopped()) return;
+    const std::span<fault_run> block = std::span(out.faults).subspan(first, count);
+    for (std::size_t i = 0; i < count; ++i) block[i] = run_fault(*planted[first + i], t, c, out);
+    take_sums(block, out.parts, out.without);
   });
   return out;
 }

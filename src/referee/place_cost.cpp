@@ -229,8 +229,8 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
   if (!bad && !out.accuracy && ratio > allowed_ratio && out.adequate && out.reason.empty()) {
     out.reason = "the plan's error in " + c.tensor + " is typically " + digits(ratio) +
-                 " times that of its formats alone (at most 8 times is allowed), but its " +
-                 std::to_string(c.runs.back().size()) + " runs on perturbed inputs scatter too much to be sure of it";
+                 " times that of its formats alone, and at most 8 times is allowed; its " + std::to_string(c.runs.back().size()) +
+                 " runs on perturbed inputs scatter too much to say whether it is really more";
     out.stage = c.tensor;
   }
   if (!bad || !out.adequate) return;

@@ -306,10 +306,15 @@ void conclude(const trial& t, const std::string& says_nothing, plan_report& out)
     out.reason = "no element could be judged";
   } else if (!out.judged) {
     out.conforms = verdict::undecided;
-    const bool overflows = std::any_of(out.statistics.begin(), out.statistics.end(),
-                                       [](const judged_statistic& s) { return !s.limit.finite && s.limit.enough; });
-    out.reason = (overflows ? "emulating the plan overflows" : "too few emulated runs have an error") +
-                 std::string(" on these inputs, so no error limit can be derived");
+    std::set<std::string> tensors;
+    for (const judged_statistic& s : out.statistics) {
+      if (!s.limit.finite && s.limit.enough) tensors.insert(s.tensor);
+    }
+    std::string overflowing;
+    for (const std::string& tensor : tensors) overflowing += (overflowing.empty() ? "" : ", ") + tensor;
+    out.reason = (overflowing.empty() ? "too few emulated runs have an error on these inputs"
+                                      : "emulating the plan on these inputs overflows in " + overflowing) +
+                 ", so no error limit can be derived";
   } else if (out.power.ran && out.power.visible.empty()) {
     out.conforms = verdict::vacuous;
     out.reason = "no limit is exceeded, but these inputs can show none of the " + std::to_string(out.power.invisible.size()) +

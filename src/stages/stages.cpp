@@ -29,10 +29,12 @@ std::string why_not(std::string_view stage, const problem& p, const stage_inputs
   if (stored.find(stage) == nullptr) return "not stored";
   if (stage == "g_cumsum_log2" && !p.g) return "the problem has no gate";
   const auto& needs = find_stage(stage)->needs;
-  const bool all = std::all_of(needs.begin(), needs.end(),
-                               [&](std::string_view need) { return need.empty() || stored.find(need) != nullptr; });
-  if (!all && needs[1].empty()) return "needs " + std::string(needs[0]) + ", which is not stored";
-  if (!all) return "needs " + std::string(needs[0]) + " and " + std::string(needs[1]) + ", which are not both stored";
+  std::string missing;
+  for (const std::string_view need : needs) {
+    if (!need.empty() && stored.find(need) == nullptr) missing += (missing.empty() ? "" : " and ") + std::string(need);
+  }
+  if (!missing.empty())
+    return "needs " + missing + ", which " + (missing.find(' ') == std::string::npos ? "is" : "are") + " not stored";
   if (stage == "o" && !stored.has_output()) return "needs h and v_new, or u and w to rebuild them; neither pair is stored";
   return {};
 }

@@ -60,8 +60,9 @@ std::string suggestion(std::string_view wrong, std::span<const std::string_view>
   constexpr std::size_t handful = 8;
   const std::string_view near =
       names.size() <= handful ? nearest_within(wrong, names, std::string_view::npos) : nearest_name(wrong, names);
-  std::string text = near.empty() ? "; there " : "; did you mean \"" + std::string(near) + "\"? There ";
-  text += names.size() == 1 ? "is " : "are ";
+  std::string text = near.empty() ? "; choose from " : "; did you mean \"" + std::string(near) + "\"? ";
+  if (names.size() == 1) return text + "There is no other";
+  if (!near.empty()) text += "Choose from ";
   for (std::size_t i = 0; i < names.size(); ++i) text += (i > 0 ? ", " : "") + std::string(names[i]);
   return text;
 }

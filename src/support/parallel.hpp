@@ -85,4 +85,11 @@ void parallel_for(std::size_t count, unsigned threads, const Job& job) {
   if (failure) std::rethrow_exception(failure);
 }
 
+/// The same in blocks of `most` neighbours and one of what is left: calls job(first, how many).
+template <class Job>
+void for_blocks(std::size_t count, std::size_t most, unsigned threads, const Job& job) {
+  parallel_for((count + most - 1) / most, threads,
+               [&](std::size_t block) { job(block * most, std::min(most, count - block * most)); });
+}
+
 }  // namespace deltaproof

@@ -64,16 +64,16 @@ std::string counted(const sweep_report& r) {
 
 std::string share_text(const std::optional<double>& share) { return share ? detail::general(*share, 3) : "-"; }
 
-std::string line_of(const merged_detail& d) {
-  return detail::printable_line(d.what.line) + ": " + d.what.outcome +
+std::string line_of(const std::string& title, const merged_detail& d) {
+  return detail::printable_line(d.what.line) + (d.what.outcome == title ? "" : ": " + d.what.outcome) +
          (d.what.share ? ", " + d.what.tensor + " " + d.what.norm + " at " + share_text(d.what.share) + " of its limit" : "") +
          "\n";
 }
 
 void list(std::string& out, const std::string& title, const std::vector<merged_detail>& details, std::size_t most) {
   for (std::size_t i = 0; i < std::min(details.size(), most); ++i) {
-    out += detail::padded(title, 13) + line_of(details[i]) + "             " + detail::printable_line(details[i].reason) +
-           "\n             " + detail::printable_line(details[i].command) + "\n";
+    out += detail::padded(title, 13) + line_of(title, details[i]) + "             " + detail::printable_line(details[i].reason) +
+           "\n             by hand: " + detail::printable_line(details[i].command) + "\n";
   }
   if (details.size() > most) out += detail::padded(title, 13) + std::to_string(details.size() - most) + " more, in the JSON\n";
 }
@@ -102,7 +102,7 @@ std::string html_list(const std::string& title, const std::vector<merged_detail>
   if (details.empty()) return "";
   std::string out = "<h2>" + title + "</h2>\n<ul>\n";
   for (const merged_detail& d : details) {
-    out += "<li>" + detail::markup_escaped(line_of(d)) + "<br>" + detail::markup_escaped(d.reason) + "<br><code>" +
+    out += "<li>" + detail::markup_escaped(line_of("", d)) + "<br>" + detail::markup_escaped(d.reason) + "<br><code>" +
            detail::markup_escaped(d.command) + "</code></li>\n";
   }
   return out + "</ul>\n";

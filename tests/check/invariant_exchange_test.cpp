@@ -101,7 +101,8 @@ TEST(invariant_exchange, a_ring_of_one_token_is_plain_decode_bit_for_bit) {
   };
   EXPECT_EQ(judged().judged, verdict::holds);
   one.gave.o = testing::with(one.gave.o, 30, round_nearest(one.gave.o.at(30) * (1 + 0x1p-7), bf16));
-  EXPECT_THAT(judged().reason, HasSubstr("a ring of one token is plain decode, but o differs at"));
+  EXPECT_THAT(judged().reason,
+              HasSubstr("with a ring of one token a kernel must give the bits of plain decode, but o differs at"));
   one.exchanged.flush_every = 4;
   one.exchanged.tensors.clear();
   const invariant_report four = judged();

@@ -36,12 +36,12 @@ abuse=steep_gates
 
 expect 0 "deltaproof 0" --version
 expect 0 "check" --help
-for verb in $("$program" frobnicate 2>&1 | sed 's/.*there are//; s/,//g'); do
+for verb in $("$program" frobnicate 2>&1 | sed 's/.*choose from//; s/,//g'); do
   expect 0 "deltaproof 0" $verb --version
   expect 0 "0: no limit" $verb --help
 done
-expect 2 "there is no command 'frobnicate'; there are check" frobnicate
-expect 2 "no command was given; there are check"
+expect 2 "there is no command 'frobnicate'; choose from check" frobnicate
+expect 2 "no command was given; choose from check"
 expect 2 'did you mean "check"?' chek
 
 # What is misspelt or out of range is named, with what to write.
@@ -175,7 +175,7 @@ expect 0 "16 x 16" explain neumann16+block
 expect 0 "merge_operand" explain fla-chunk-gdn
 expect 0 "# fp32 (formats)" explain fp32
 expect 2 "list" explain nonsense
-expect 2 "there" study nonsense
+expect 2 "choose from" study nonsense
 
 for verb in oracle "emulate --plan fp32"; do
   # shellcheck disable=SC2086

@@ -66,7 +66,7 @@ with tempfile.TemporaryDirectory() as folder:
         def named(axis):
             return [line.split()[0] for line in run(f"deltaproof list {axis}")[1].splitlines()]
 
-        verbs = run("deltaproof frobnicate")[2].strip().split("there are ")[1].split(", ")
+        verbs = run("deltaproof frobnicate")[2].strip().split("choose from ")[1].split(", ")
         shown = re.findall(r"`(\w+)[ `]", "".join(re.findall(r"^\| (.*?) \|", section("guide.md", "All commands"), re.M)))
         assert set(shown) == set(verbs), f"All commands of guide.md and the verbs differ: {set(shown) ^ set(verbs)}"
         for key, axis in (("op", "ops"), ("rule", "rules")):

@@ -90,8 +90,8 @@ TEST(problem_view, says_which_tensor_is_wrong_and_what_to_do) {
   problem_view view = view_of(p);
   view.state_layout = layout_kind::vk;
   EXPECT_THAT(thrown([&] { static_cast<void>(copied(view)); }),
-              AllOf(HasSubstr("problem_view: tensor initial_state: shape [1, 2, 8, 16] should be [1, 2, 16, 8]"),
-                    HasSubstr("state_layout is vk, so both shapes are printed with your last two axes swapped")));
+              AllOf(HasSubstr("problem_view: tensor initial_state: shape [1, 2, 16, 8] should be [1, 2, 8, 16], [N, HV, V, K]"),
+                    HasSubstr("if your buffer is [N, HV, K, V], set layout_kind::kv")));
   view = view_of(p);
   view.k = {};
   EXPECT_THAT(thrown([&] { static_cast<void>(copied(view)); }),

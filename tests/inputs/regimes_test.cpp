@@ -255,7 +255,7 @@ TEST(regimes, refuse_what_does_not_fit_and_say_why) {
     change(g);
     return g;
   };
-  EXPECT_THAT(refusal<format_error>(small("nice")), HasSubstr("unknown regime \"nice\"; there are typical, "));
+  EXPECT_THAT(refusal<format_error>(small("nice")), HasSubstr("unknown regime \"nice\"; choose from typical, "));
   EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.beta = "big"; })), HasSubstr("beta law \"big\""));
   EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.beta = "nan"; })), HasSubstr("beta law \"nan\""));
   EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.gate = "big"; })), HasSubstr("gate law \"big\""));

@@ -71,12 +71,12 @@ std::string refusal_of(const std::string& text) {
   return {};
 }
 
-/// "...; did you mean "a"? There are a, b, c", or the words in quotes after the refused value.
+/// "...; did you mean "a"? Choose from a, b, c", or the words in quotes after the refused value.
 words named_in(const std::string& refusal, const std::string& value) {
   words out;
   std::smatch m;
-  if (std::regex_search(refusal, m, std::regex(R"([Tt]here (are|is) (\S+(, \S+)*)$)"))) {
-    std::istringstream list(m[2].str());
+  if (std::regex_search(refusal, m, std::regex(R"([Cc]hoose from (\S+(, \S+)*)$)"))) {
+    std::istringstream list(m[1].str());
     for (std::string one; std::getline(list >> std::ws, one, ',');) out.insert(one);
     return out;
   }
