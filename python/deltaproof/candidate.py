@@ -5,6 +5,8 @@ reference is never in this process. Inputs and outputs lie in a file that both p
 whether outputs are right, is looked at in the other process.
 
     python candidate.py FILE NAME LIBRARY DEVICE        requests and replies: one line of JSON each, on stdin and stdout
+
+The first reply is written before anything of the candidate runs: the dtypes that the library has, or why it cannot be used.
 """
 
 import ctypes
@@ -62,6 +64,7 @@ class Torch:
         self.frombuffer, self.full, self.contiguous = torch.frombuffer, torch.full, torch.Tensor.contiguous
         self.to, self.detach, self.copy = torch.Tensor.to, torch.Tensor.detach, torch.Tensor.copy_
         self.pointer, self.strided = torch.Tensor.data_ptr, torch.strided
+        self.full((1,), 0.0, device=self.device)  # a device that is not there says so now
 
     def view(self, memory, dtype, shape, at, count):
         return self.frombuffer(memory, dtype=self.by_text[dtype], count=count, offset=at).reshape(shape)
@@ -116,8 +119,6 @@ class Numpy:
         self.of = {dtype: text for text, dtype in self.by_text.items() if text in FLOATS}
 
     def view(self, memory, dtype, shape, at, count):
-        if dtype not in self.by_text:
-            raise ValueError(f"numpy alone has no {dtype}; install ml_dtypes, or judge fp32 cases")
         return self.numpy.frombuffer(memory, dtype=self.by_text[dtype], count=count, offset=at).reshape(shape)
 
     def given(self, x):
@@ -270,6 +271,11 @@ def main():
 
     try:
         tensors = {"torch": Torch, "numpy": Numpy}[library](device)
+    except Exception as why:
+        reply({"unusable": f"{type(why).__name__}: {why}"})
+        return
+    reply({"dtypes": list(tensors.by_text)})
+    try:
         sys.addaudithook(hook)
         fn = loaded(path, name)
     except BaseException:

@@ -172,6 +172,11 @@ class Process:
         os.set_blocking(self.process.stdout.fileno(), False)
         self.pending = b""
         self.arena: mmap.mmap | None = None
+        first = self.reply()
+        if "unusable" in first:
+            self.end()
+            raise format_error(f"judge: {library} on {device} cannot be used with {python}: {first['unusable']}")
+        self.dtypes = first["dtypes"]
         self.reply()
 
     def reply(self) -> dict[str, Any]:
@@ -207,6 +212,11 @@ class Process:
 
     def call(self, one: Given, folder: Path, capacity: int, wait: float) -> Outcome:
         """Runs the candidate on these inputs."""
+        for name, (dtype, _, _) in one.tensors.items():
+            if dtype not in self.dtypes:
+                raise format_error(
+                    f"judge: {name} of the case {one.name} is {dtype}, which numpy alone does not have; install ml_dtypes, or judge fp32 cases"
+                )
         if self.arena is None:
             self.map(folder, capacity)
         assert self.arena is not None

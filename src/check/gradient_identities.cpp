@@ -345,7 +345,7 @@ void conclude(gradient_identities& out) {
     return;
   }
   out.reason = formed == 0 ? "no identity could be formed: " + out.identities.front().missing
-                           : "errors as large as the gradients themselves would satisfy every identity";
+                           : "on these inputs, gradients with errors as large as themselves would satisfy every identity too";
   out.remedy = formed == 0 ? "record dq, dk, dv, dbeta, dg and dinitial_state beside o and final_state"
                            : "record a run with other cotangents: do and dfinal_state that are not 0";
 }

@@ -257,7 +257,9 @@ recorded_set read_set(const std::filesystem::path& folder, notes_list& notes) {
   const json j = json::parse(text, nullptr, false);
   if (!j.is_object() || !j.contains("invariant") || !j["invariant"].is_string() || !j.contains("calls") ||
       !j["calls"].is_array() || j["calls"].empty())
-    throw format_error(file.string() + ": it lists no calls of an invariant; give a folder that gen --for made");
+    throw format_error(
+        file.string() +
+        ": it does not name an invariant and its calls; make the folder again with deltaproof gen --for KIND --dir DIR");
   recorded_set out{kind_in(j["invariant"].get<std::string>(), file), {}, {}};
   for (std::size_t i = 0; i < j["calls"].size(); ++i) {
     const json& call = j["calls"][i];

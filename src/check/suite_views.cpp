@@ -317,9 +317,8 @@ std::string to_text(const suite_report& r) {
   out += "verdict      " + summary_line(r) + "\n";
   if (family(r) > 0) {
     out +=
-        "false alarm  if all kernels conform to their plans, at least one case of this suite is refuted with probability at "
-        "most " +
-        detail::general(family(r), 2) + " (each case " + detail::general(r.false_alarm, 2) + ")\n";
+        "false alarm  if every kernel conforms to its plan, the probability that any case of this suite is refuted is at most " +
+        detail::general(family(r), 2) + " (" + detail::general(r.false_alarm, 2) + " for each case)\n";
   }
   return out + "again        " + one_line(r.reproduce) + "\n";
 }

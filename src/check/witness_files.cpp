@@ -229,6 +229,13 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
     std::error_code ignored;
     fs::remove_all(part, ignored);
     throw format_error(folder.string() + ": the witness could not be written: " + e.what());
+  } catch (const format_error& e) {
+    std::error_code ignored;
+    fs::remove_all(part, ignored);
+    std::string says = e.what();
+    if (const auto at = says.find(part.string()); at != std::string::npos)
+      says.replace(at, part.string().size(), folder.string());
+    throw format_error(says);
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(part, ignored);

@@ -137,18 +137,21 @@ std::vector<entry> list_plans() {
   return out;
 }
 
+constexpr const char* backward_needs = "a plan with [backward]; do or dfinal_state";
+
 std::vector<entry> list_faults() {
   std::vector<entry> out;
   for (const fault& f : fault_catalogue()) {
     const bool backward = f.pass == pass_kind::backward;
     std::vector<std::string> needs;
+    if (backward) needs.emplace_back(backward_needs);
     for (const fault_need& n : f.needs) needs.emplace_back(n.what);
     out.push_back({std::string(f.name),
                    std::string(f.what),
                    {{"pass", backward ? "backward" : "forward"},
-                    {"stage", std::string(f.stage)},
+                    {"first wrong", std::string(f.stage)},
                     {"acts", joined(f.acts)},
-                    {"tensors", joined(std::vector<std::string>(f.tensors.begin(), f.tensors.end()))},
+                    {"changes", joined(std::vector<std::string>(f.tensors.begin(), f.tensors.end()))},
                     {"paths", f.chunk && f.recurrent ? "chunk, recurrent"
                               : f.chunk              ? "chunk"
                                                      : "recurrent"},

@@ -146,9 +146,10 @@ std::vector<precondition> steps(const problem& p) {
     }
   }
   std::vector<precondition> out;
-  out.push_back(std::move(stretch).says(remark::fine,
-                                        "b |k|^2 of each step: b is the effective step that the update rule makes of beta; k is "
-                                        "normalised if the kernel normalises it"));
+  out.push_back(
+      std::move(stretch).says(remark::fine,
+                              "b |k|^2 of each step, with b the step that the update rule makes of beta and k after the "
+                              "kernel's l2norm, if it has one: the state along k is multiplied by 1 - b |k|^2"));
   const auto expansive = factor.so_far().count, rows = factor.so_far().rows;
   out.push_back(expansive == 0
                     ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
@@ -288,8 +289,8 @@ std::optional<precondition> inspect_gate_sums(const problem& p) {
   if (!(by_sums > std::max(much * by_products, static_cast<double>(window)))) return std::nullopt;
   const std::string chunked = "a chunk kernel that forms e^(G_i - G_j) from cumulative sums ";
   if (std::isinf(by_sums))
-    return std::move(t).says(remark::warning,
-                             chunked + "makes NaN after a decay of 0, where the sums are -inf; the recurrence does not");
+    return std::move(t).says(remark::warning, "a decay of 0 makes the cumulative sums G -inf: " + chunked +
+                                                  "returns NaN from there on, the recurrence does not");
   return std::move(t).says(remark::warning, chunked + "(|G| up to " + text(largest) + " within 64 tokens) errs by up to " +
                                                 text(by_sums) +
                                                 " unit roundoffs of the format of G in the decay between neighbouring rows, "

@@ -252,7 +252,8 @@ expect 2 'did you mean "plan"' check kit/mine.toml
 expect 2 "nowhere.toml" check nowhere.toml
 expect 0 "scale-missing" list faults --json faults.json
 grep -q '"paths": "chunk, recurrent"' faults.json || { echo "FAIL list faults --json lacks paths"; failures=$((failures + 1)); }
-expect 0 "stage: Aqk" explain scale-missing
+expect 0 "first wrong: Aqk" explain scale-missing
+expect 0 "needs: a plan with [backward]; do or dfinal_state" explain dk-write-missing
 
 # Invariants of one kernel, and a failure cut down and judged again.
 small="--op gated_delta_rule --T 130 --K 16 --V 8 --H 2 --seed 5"

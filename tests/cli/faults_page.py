@@ -11,6 +11,7 @@ import sys
 what, program, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 told = subprocess.run([program, "list", "faults", "--json", "-"], capture_output=True, text=True, check=True).stdout
 faults = json.loads(told)["faults"]
+EACH_BACKWARD = "a plan with [backward]; do or dfinal_state"  # said once, above the tables
 assert faults, "list faults names none"
 
 page = """# Planted faults
@@ -33,8 +34,8 @@ for title, kind in (("Forward pass", "forward"), ("Backward pass", "backward")):
         if one["pass"] != kind:
             continue
         path = "" if one["paths"] == "chunk, recurrent" else f"the {one['paths']} path"
-        needs = ", ".join(filter(None, (path, "" if one["needs"] == "nothing" else one["needs"])))
-        cells = (f"`{one['name']}`", one["statement"], f"`{one['stage']}`", one["acts"], one["tensors"], needs)
+        needs = ", ".join(filter(None, (path, "" if one["needs"] == "nothing" else one["needs"].removeprefix(EACH_BACKWARD).removeprefix(", "))))
+        cells = (f"`{one['name']}`", one["statement"], f"`{one['first wrong']}`", one["acts"], one["changes"], needs)
         page += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 file = root / "docs/faults.md"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`judge` refuses every planted cheat by name, and rewards a correct kernel."""
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -113,7 +114,14 @@ def test_what_cannot_be_judged_is_refused_at_once():
         (["kernel"], {}, r"\{problem\}"),
         (f"{CHEATS}:rounded", {"cases": []}, "cases is empty"),
         (f"{CHEATS}:rounded", {"library": "jax"}, "'torch' or 'numpy'"),
+        (f"{CHEATS}:rounded", {"device": "cuda:63"}, "torch on cuda:63 cannot be used with "),
         (f"{CHEATS}:rounded", {"plan": "fla-chunk-kda"}, "fla-chunk-kda"),
     ):
         with pytest.raises(deltaproof.format_error, match=says):
             deltaproof.judge(candidate, **options)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ml_dtypes") is not None, reason="with ml_dtypes numpy has bf16")
+def test_a_format_that_numpy_does_not_have_is_no_fault_of_the_candidate():
+    with pytest.raises(deltaproof.format_error, match="install ml_dtypes"):
+        deltaproof.judge(f"{CHEATS}:rounded", library="numpy")

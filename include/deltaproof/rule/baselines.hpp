@@ -52,8 +52,8 @@ class baseline {
  public:
   baseline(const char* who, std::size_t key_dim, std::size_t value_dim) : who_{who}, state_(key_dim, value_dim) {
     if (key_dim == 0 || value_dim == 0) {
-      throw shape_error(std::string(who) + ": key_dim and value_dim must be at least 1, got " + std::to_string(key_dim) +
-                        " and " + std::to_string(value_dim));
+      throw shape_error(std::string(who) + ": key_dim is " + std::to_string(key_dim) + " and value_dim " +
+                        std::to_string(value_dim) + "; each must be at least 1");
     }
   }
   [[nodiscard]] const matrix<S>& state() const noexcept { return state_; }

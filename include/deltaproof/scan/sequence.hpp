@@ -95,8 +95,8 @@ struct sequence {
   /// step are legal here. Throws: shape_error naming the operand, what it holds and what it needs.
   void validate() const {
     if (steps_per_token == 0 || key_dim == 0 || value_dim == 0) {
-      throw shape_error("sequence: steps_per_token, key_dim and value_dim must be at least 1, got " +
-                        std::to_string(steps_per_token) + ", " + std::to_string(key_dim) + " and " + std::to_string(value_dim));
+      throw shape_error("sequence: steps_per_token is " + std::to_string(steps_per_token) + ", key_dim " +
+                        std::to_string(key_dim) + " and value_dim " + std::to_string(value_dim) + "; each must be at least 1");
     }
     require_size("q", q.size(), "tokens * key_dim", tokens * key_dim);
     require_size("k", k.size(), "tokens * steps_per_token * key_dim", rows() * key_dim);
