@@ -293,8 +293,8 @@ class reader {
   void read_single(std::string_view section, const toml::table& table, plan& p) const {
     if (section == "gate") {
       if (const toml::node* node = table.get("block")) p.gate.block = lengths(*node, "[gate] block", "").front();
-      if (const toml::node* node = table.get("contract")) p.gate.contract = interval(*node, "[gate] contract", ")");
-      if (const toml::node* node = table.get("clip")) p.gate.clip = interval(*node, "[gate] clip", "]");
+      if (const toml::node* node = table.get("contract")) p.gate.contract = interval(*node, "[gate] contract");
+      if (const toml::node* node = table.get("clip")) p.gate.clip = interval(*node, "[gate] clip");
     }
     if (section == "inverse") {
       if (const toml::node* node = table.get("association")) {
@@ -337,10 +337,10 @@ class reader {
   static bool says(const toml::node& node, std::string_view word) {
     return node.is_string() && *node.value<std::string>() == word;
   }
-  std::pair<double, double> interval(const toml::node& node, const std::string& name, const std::string& end) const {
+  std::pair<double, double> interval(const toml::node& node, const std::string& name) const {
     const toml::array* const array = node.as_array();
     if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number())
-      fail(name, node, "must be two numbers, [first, second" + end);
+      fail(name, node, "must be two numbers, [first, second]");
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
     if (!(ends.first < ends.second)) fail(name, node, "whose first number is not below its second; give the smaller one first");
     return ends;

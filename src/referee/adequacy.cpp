@@ -77,13 +77,13 @@ void judge_contract(const trial& t, adequacy_report& out) {
     const head_input in = take_head(t.p, at.sequence, at.head);
     for (std::size_t i = 0; i < in.g.size(); ++i, ++all) {
       const double g = in.g.data()[i];
-      if (g >= contract->first && g < contract->second) continue;
+      if (g >= contract->first && g <= contract->second) continue;
       if (outside++ == 0) where = place_of(at, i / std::max<std::size_t>(1, in.g.cols()));
       if (std::fabs(g) > std::fabs(worst)) worst = g;
     }
   }
   if (outside == 0) return;
-  const std::string interval = "[" + digits(contract->first) + ", " + digits(contract->second) + ")";
+  const std::string interval = "[" + digits(contract->first) + ", " + digits(contract->second) + "]";
   out.ranges.push_back({"gate contract", worst, contract->first, "", "contract", true,
                         "the inputs break the plan's [gate] contract: each log decay must lie in " + interval + ", and " +
                             std::to_string(outside) + " of " + std::to_string(all) + " do not (the largest in magnitude is " +

@@ -441,7 +441,22 @@ TEST(referee, gates_outside_the_contract_are_named) {
   const check_report report = b.judge(b.run(nullptr, false));
   EXPECT_EQ(report.judged, verdict::refuted);
   EXPECT_THAT(report.reason, HasSubstr("the inputs break the plan's [gate] contract"));
-  EXPECT_THAT(report.reason, HasSubstr("[-5, 0)"));
+  EXPECT_THAT(report.reason, HasSubstr("[-5, 0]"));
+}
+
+// As that of a padding token is, and of a gate whose sigmoid underflows.
+TEST(referee, a_log_decay_of_0_keeps_the_contract_of_a_safe_gate) {
+  generation g;
+  g.op = op_kind::kda;
+  g.gate = "zero";
+  g.tokens = 64;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = 1;
+  for (const char* plan : {"fla-chunk-kda-safe-gate", "fla-chunk-kda-shifted-gate"}) {
+    const bench b(generate(g), plan, 16);
+    const check_report report = b.judge(b.run(nullptr, false));
+    EXPECT_EQ(report.judged, verdict::holds) << plan << ": " << report.reason;
+  }
 }
 
 TEST(referee, a_nan_is_refuted_with_its_place_and_the_other_buckets_are_judged) {

@@ -247,7 +247,7 @@ struct plan_variant {
   gate_form form = gate_form::difference;
   std::size_t gate_block = 16;
   double gate_shift = 0;  ///< added to the reference of products inside a diagonal block, as a natural logarithm
-  std::optional<std::pair<double, double>> contract;  ///< each given g lies in [first, second)
+  std::optional<std::pair<double, double>> contract;  ///< each given g lies in [first, second]
   std::optional<std::pair<double, double>> clip;      ///< exponents, as natural logarithms, are brought into [first, second]
 
   format beta = fp32;  ///< the effective step is rounded to this; beta times a row to the wider of this and the row's format
