@@ -164,8 +164,9 @@ TEST(tiles, show_what_is_wrong_in_one_of_a_gradient) {
   result r = emulate_gradients(p, gradient_variants(plan_named("fla-chunk-gdn"), p, path_kind::chunk, 64).front());
   r.o = tensor();
   r.final_state.reset();
-  EXPECT_EQ(judged(p, r).judged, verdict::holds) << judged(p, r).reason;
-  for (const judged_statistic& s : judged(p, r).conformance->statistics) {
+  const check_report right = judged(p, r);
+  EXPECT_EQ(right.judged, verdict::holds) << right.reason;
+  for (const judged_statistic& s : right.conformance->statistics) {
     const std::string where = s.worst ? std::to_string(s.worst->last_row) + "/" + std::to_string(s.worst->last_column) : "";
     EXPECT_EQ(s.norm == norm_kind::tiles, s.worst.has_value()) << s.tensor;
     EXPECT_TRUE(!s.worst || s.worst->last_row <= (s.tensor == "dinitial_state" ? 64U : 1024U)) << s.tensor << " " << where;
