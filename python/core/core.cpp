@@ -273,8 +273,7 @@ emulated run_plan(const file& problem_file, const emulation_request& asked) {
     if (options.planted->pass == pass_kind::backward && !asked.gradients)
       throw format_error("emulate: the fault " + asked.fault + " is a fault of the backward pass; add gradients=True");
     if (const std::string why = why_impossible(*options.planted, p, path); !why.empty()) {
-      throw format_error("emulate: the fault " + asked.fault + " cannot happen to this problem on the " +
-                         std::string(name_of(path)) + " path: " + why + "; see deltaproof.faults()");
+      throw format_error("emulate: the fault " + asked.fault + " cannot happen here: " + why + "; see deltaproof.faults()");
     }
   }
   const result r = asked.gradients ? emulate_gradients(p, allowed[asked.variant], options, asked.threads)

@@ -196,7 +196,7 @@ class Process:
         except ValueError:
             raise Ended("crashed", "its process wrote something other than a reply") from None
         if said.get("imported"):
-            raise Ended("imports-the-referee", f"it imports {said['imported'][0]}; put the kernel into a file of its own")
+            raise Ended("imports-the-referee", f"the candidate imports {said['imported'][0]}; put the kernel into a file of its own")
         if "failed" in said:
             raise Ended("crashed", str(said["failed"]).strip().splitlines()[-1])
         return said

@@ -73,7 +73,8 @@ std::string advice_text(const advice& found, const commands& command) {
     text += row_of(kind.unchanged, found.tokens);
     for (const advised_choice* c : worth_showing(kind)) text += row_of(*c, found.tokens);
     if (best != nullptr) text += padded("to check it", 13) + command(kind, *best) + "\n";
-    if (const advised_choice* refused = refused_beside(kind)) text += padded("not adequate", 13) + command(kind, *refused) + "\n";
+    if (const advised_choice* refused = refused_beside(kind))
+      text += padded("and one that", 13) + "is not adequate: " + command(kind, *refused) + "\n";
   }
   return text;
 }

@@ -112,9 +112,8 @@ std::string reason_for(const check_report& c) {
     }
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "no element could be judged: " + t.name + " is empty";
     if (c.judged == verdict::vacuous && t.coverage.overflowed_sums > 0)
-      return "no element of " + t.name + " could be judged: " + std::to_string(t.coverage.overflowed_sums) +
-             " are not finite, and a sum on the way to each may overflow in some order of its terms, although the sum itself is "
-             "in range" +
+      return "no element of " + t.name + " could be judged: " + std::to_string(t.coverage.overflowed_sums) + " of " +
+             std::to_string(t.coverage.elements) + " are " + std::string(check_detail::not_finite_by_sums) +
              (t.errors.skipped > t.coverage.overflowed_sums
                   ? "; at the others the exact recurrence has left the range of its formats"
                   : "");

@@ -118,8 +118,7 @@ std::string text_of_what_is_left(const check_report& report, bool gradients_alon
               t.name + " (" + detail::share_text(count, c.elements) + "): " + why;
     };
     add(c.out_of_range, "finite where the exact recurrence has left the range of its formats");
-    add(c.overflowed_sums,
-        "not finite, but a sum on the way to each may overflow in some order of its terms, although the sum itself is in range");
+    add(c.overflowed_sums, std::string(check_detail::not_finite_by_sums));
     add(c.blind, "the plan gives no limit there, or a limit that zeros would pass");
   }
   return text;

@@ -100,6 +100,9 @@ struct judged_gradients {
 /// The first bad stage of the kernel; of the plan where the kernel keeps one that is inadequate.
 [[nodiscard]] std::string first_bad_of(const plan_report& plan);
 [[nodiscard]] bool judged_without_faults(const check_report& report);
+/// Why elements are not judged, said after how many they are.
+inline constexpr std::string_view not_finite_by_sums =
+    "not finite where a sum that they are made of may overflow in some order of its terms, although its total is in range";
 inline constexpr std::string_view no_limits_on_faults =
     "with --no-power the result was not compared with planted faults, so a fault whose error is as small as rounding errors may "
     "pass";

@@ -137,7 +137,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     }
     line("stages", "worst error in units of its bound: " + text);
   }
-  if (const std::string stage = first_bad_of(plan); !stage.empty()) line("first bad", first_bad_text(plan, stage));
+  if (!plan.first_bad_stage.empty()) line("first bad", first_bad_text(plan, plan.first_bad_stage));
   if (judged_without_faults(report)) line("power", "not measured; " + std::string(no_limits_on_faults));
   if (plan.power.ran) {
     if (!plan.first_bad_stage.empty() || plan.conforms == verdict::refuted) {
@@ -208,8 +208,10 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     const measurement& m = t.errors;
     if (m.elements == m.unknown) {
       out += detail::padded(t.name, names) + " " +
-             printable_line("not judged: " + std::to_string(m.skipped) + " elements where the recurrence diverges, " +
-                            std::to_string(m.unknown) + " for which the reference has no radius") +
+             printable_line(t.coverage.overflowed_sums > 0
+                                ? std::string("not judged, see above")
+                                : "not judged: " + std::to_string(m.skipped) + " elements where the recurrence diverges, " +
+                                      std::to_string(m.unknown) + " for which the reference has no radius") +
              "\n";
       continue;
     }

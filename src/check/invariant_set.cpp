@@ -265,8 +265,8 @@ recorded_set read_set(const std::filesystem::path& folder, notes_list& notes) {
     const json& call = j["calls"][i];
     const auto path = [&](const char* key) {
       if (!call.is_object() || !call.contains(key) || !call[key].is_string())
-        throw format_error(file.string() + ": call " + std::to_string(i + 1) + " has no " + key +
-                           "; give a folder that gen --for made");
+        throw format_error(file.string() + ": call " + std::to_string(i + 1) + " lacks the key " + in_quotes(key) +
+                           ", the name of a file; make the folder again with deltaproof gen --for KIND --dir DIR");
       const std::filesystem::path name = call[key].get<std::string>();
       if (name != name.filename())
         throw format_error(file.string() + ": " + in_quotes(name.string()) + " is a path; give the name of a file in the folder");

@@ -198,9 +198,7 @@ std::string equations_text(const std::vector<state_equation>& equations) {
 std::string identities_text(const gradient_identities& g) {
   std::string out = detail::padded("identity", 13);
   for (const char* title : {"residual", "rounding", "expected", "limit"}) out += detail::padded(title, 11);
-  out +=
-      "all four relative to the rms of the terms, in the head whose residual is nearest its limit; rounding: the residual from "
-      "rounding the stored tensors alone; expected: the residual from that and from rounding the inputs once more\n";
+  out += "equation, and where the residual is nearest its limit\n";
   for (const identity_report& i : g.identities) {
     out += detail::padded(i.name, 13);
     if (!i.missing.empty()) {
@@ -215,6 +213,9 @@ std::string identities_text(const gradient_identities& g) {
     }
     out += "\n";
   }
+  out += detail::padded("", 13) +
+         "rounding: what rounding the stored tensors leaves of the equation; expected: what rounding the inputs once more leaves "
+         "too; all relative to the rms of its terms\n";
   std::string seen;
   for (const auto& [name, error] : g.visible)
     seen += (seen.empty() ? "" : ", ") + name + " " +

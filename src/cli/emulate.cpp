@@ -39,8 +39,8 @@ const fault* fault_for(const emulate_arguments& args, const problem& p, path_kin
   if (found.pass == pass_kind::backward && !args.gradients)
     throw format_error("emulate: the fault " + args.fault + " is a fault of the backward pass; add --gradients");
   if (const std::string why = why_impossible(found, p, path); !why.empty()) {
-    throw format_error("emulate: the fault " + args.fault + " cannot happen to this problem on the " +
-                       std::string(name_of(path)) + " path: " + why + "; see deltaproof explain " + args.fault);
+    throw format_error("emulate: the fault " + args.fault + " cannot happen here: " + why + "; see deltaproof explain " +
+                       args.fault);
   }
   return &found;
 }

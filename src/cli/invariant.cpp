@@ -39,7 +39,9 @@ std::vector<std::string> pairs_in(const std::string& directory) {
       names.push_back(name.substr(0, name.size() - problem_end.size()));
   }
   if (failed) throw format_error("--parts-dir " + directory + ": " + failed.message());
-  if (names.empty()) throw format_error("--parts-dir " + directory + ": no file NAME" + problem_end + " there");
+  if (names.empty())
+    throw format_error("--parts-dir " + directory + " holds no file NAME" + problem_end + "; each part is that file and NAME" +
+                       result_end + ", not in a subfolder");
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     const auto base = std::filesystem::path(directory) / name;

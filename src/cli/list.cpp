@@ -99,7 +99,7 @@ std::vector<entry> list_inverses() {
                ? "set by options of deltaproof inverse: --format inside the diagonal blocks, --merge-format in the products that "
                  "merge them (fla: fp32 and tf32)"
                : "set by --format of deltaproof inverse"},
-          {"ask", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
+          {"try it", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
   }
   return out;
 }

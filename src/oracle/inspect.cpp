@@ -148,8 +148,8 @@ std::vector<precondition> steps(const problem& p) {
   std::vector<precondition> out;
   out.push_back(
       std::move(stretch).says(remark::fine,
-                              "b |k|^2 of each step, with b the step that the update rule makes of beta and k after the "
-                              "kernel's l2norm, if it has one: the state along k is multiplied by 1 - b |k|^2"));
+                              "b |k|^2, where b is the effective step and k is normalised if the kernel does that: each update "
+                              "multiplies the state along k by 1 - b |k|^2"));
   const auto expansive = factor.so_far().count, rows = factor.so_far().rows;
   out.push_back(expansive == 0
                     ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
@@ -195,7 +195,10 @@ precondition cotangents(const problem& p) {
                                      "the tensors do and dfinal_state are absent or all 0: every exact gradient is 0, and a "
                                      "faulty kernel would give 0 too");
   }
-  if (seen.count > 0) return std::move(t).says(remark::notice, of(seen.count, seen.rows, "rows of do are 0"));
+  if (seen.count > 0)
+    return std::move(t).says(
+        remark::notice,
+        "norm of each row of do: " + of(seen.count, seen.rows, "rows are 0, and these tokens add nothing to the gradients"));
   return std::move(t).says(remark::fine,
                            state ? "|do| of each token; dfinal_state contributes to the gradients too" : "|do| of each token");
 }

@@ -79,9 +79,7 @@ result run_kernel(const emulated_kernel& k, const problem& p, const std::string&
         (allowed.size() == 1 ? "1 variant, number 0" : std::to_string(allowed.size()) + " variants, numbered from 0"));
   emulation_options how = k.options;
   const std::string why = how.planted == nullptr ? "" : why_impossible(*how.planted, p, k.path);
-  if (!why.empty())
-    throw no_such_task("the fault " + std::string(how.planted->name) + " cannot happen to this problem on the " +
-                       std::string(name_of(k.path)) + " path: " + why);
+  if (!why.empty()) throw no_such_task("the fault " + std::string(how.planted->name) + " cannot happen here: " + why);
   how.stop = stop;
   result out = emulate(p, allowed[k.variant], how, 1);
   if (!k.declared.kernels.empty()) out.kernel = k.declared.kernels.front();
