@@ -49,7 +49,7 @@ FORBIDDEN = "deltaproof"
 def shared(strides, shape):
     """Of an expanded tensor."""
     lies_over_itself = any(stride == 0 for stride, n in zip(strides, shape) if n > 1)
-    return f"of strides {tuple(strides)}: some elements share their memory" if lies_over_itself else ""
+    return f"of strides {tuple(strides)}: some elements share memory; return it contiguous" if lies_over_itself else ""
 
 
 class Torch:
@@ -77,11 +77,11 @@ class Torch:
 
     def wrong(self, x):
         if type(x) is not self.kind:
-            return f"{type(x).__module__}.{type(x).__qualname__}, where a plain torch.Tensor is read"
+            return f"{type(x).__module__}.{type(x).__qualname__}; return a plain torch.Tensor"
         if x.layout is not self.strided or x.device.type != self.device.type:
-            return f"a tensor of layout {x.layout} on {x.device}"
+            return f"a tensor of layout {x.layout} on {x.device}; return a strided tensor on {self.device}"
         if x.dtype not in self.of:
-            return f"a tensor of {x.dtype}"
+            return f"a tensor of {x.dtype}; return {', '.join(FLOATS.values())}"
         return shared(x.stride(), x.shape)
 
     def read(self, x):
@@ -129,9 +129,9 @@ class Numpy:
 
     def wrong(self, x):
         if type(x) is not self.kind:
-            return f"{type(x).__module__}.{type(x).__qualname__}, where a plain numpy.ndarray is read"
+            return f"{type(x).__module__}.{type(x).__qualname__}; return a plain numpy.ndarray"
         if x.dtype not in self.of:
-            return f"an array of {x.dtype}"
+            return f"an array of {x.dtype}; return {', '.join(FLOATS.values())}"
         return shared(x.strides, x.shape)
 
     def read(self, x):
@@ -208,7 +208,7 @@ def called(fn, library, arena, request):
     outputs = written if out is None and written else list(out) if isinstance(out, (tuple, list)) else [out]
     outputs = [x for x in outputs if x is not None]
     if not 1 <= len(outputs) <= 2:
-        return {"wrong": [["wrong-output", f"{len(outputs)} outputs, where o, or o and final_state, are read"]]}
+        return {"wrong": [["wrong-output", f"the candidate returned {len(outputs)} outputs; return o, or o and final_state"]]}
     wrong, found = [], {}
     for name, x in zip(BUFFERS, outputs):
         says = library.wrong(x)
@@ -217,7 +217,7 @@ def called(fn, library, arena, request):
             continue
         first, last = library.address(x)
         if first < arena.end and last > arena.base:
-            wrong.append(["output-is-an-input", f"{name} lies in the memory of what it was given"])
+            wrong.append(["output-is-an-input", f"{name} lies in the memory of an input; return a new tensor"])
         found[name] = x
     if wrong:
         return {"wrong": wrong}
@@ -228,7 +228,8 @@ def called(fn, library, arena, request):
             told[name] = [dtype, list(x.shape)]
             at, room = request["slots"][name]
             if nbytes > room:
-                return {"wrong": [["wrong-output", f"{name} has shape {list(x.shape)}"]]}
+                due = list(request["buffers"][name][1])
+                return {"wrong": [["wrong-output", f"{name} has shape {list(x.shape)}; it must be {due}"]]}
             arena.store(pointer, nbytes, at + slot * room, room)
             del held_copy
         if slot == 0:

@@ -355,7 +355,8 @@ def _probe(
             caught(
                 "not-linear-in-q",
                 "twice-q",
-                f"o(2 q) is not 2 o(q) in {differ} of {count_of(o[1])} elements; a factor of 2 rounds nothing",
+                f"o for 2 q is not twice o for q in {differ} of {count_of(o[1])} elements; "
+                "doubling q is exact, so o must double exactly",
             )
     plan = (verdicts["start"].json.get("adequate") or {}) if "start" in verdicts else {}
     if not isinstance(plan.get("error"), (int, float)):
@@ -370,7 +371,7 @@ def _probe(
             rows(long, 0, T),
             o,
             limit,
-            f"its first {T} tokens, run alone and with {_PROBE - T} more after them",
+            f"o of the first {T} tokens differs between a run of these alone and one with {_PROBE - T} more after them",
         )
         rest = of("rest")
         if rest is not None:
@@ -381,7 +382,7 @@ def _probe(
                 rest,
                 rows(long, T, _PROBE),
                 limit,
-                f"the last {_PROBE - T} tokens, run at once and from the state after the first {T}",
+                f"o of the last {_PROBE - T} tokens differs between one call of all and one from the state after the first {T}",
             )
 
 
@@ -389,7 +390,7 @@ def _agree(trial: _trial, name: str, case: str, a: Any, b: Any, limit: float, wh
     apart = distance(a, b)
     if not apart <= limit:
         trial.caught.append(
-            Finding(name, case, f"{what}, differ by {apart:.2e}, relative; {limit:.2e} is four times the plan's own error")
+            Finding(name, case, f"{what}: relative difference {apart:.2e}, limit {limit:.2e} (four times the plan's own error)")
         )
 
 

@@ -248,15 +248,18 @@ def _require_portable(fn):
         pickle.dumps(fn)
     except (pickle.PicklingError, AttributeError, TypeError) as wrong:
         raise ValueError(
-            f"record_set: each call is made by a process of its own, and fn cannot be handed to one ({wrong}); define it at the top "
-            "of a module, or give apart=False: then no state that a process keeps is seen"
+            f"record_set: each call runs in a process of its own, and fn cannot be sent to one ({wrong}); define fn at the top "
+            "of a module, or give apart=False: all calls then run in one process, and a state that it keeps goes unseen"
         ) from None
 
 
 def _kept(fn, problem, result, tokens, call):
     """The state after the first tokens[s] tokens of each sequence of a call."""
     if result.get("final_state") is None:
-        raise ValueError("record_set: fn returns no final_state, and the next call starts from it; return it, or give keep=")
+        before = call["state"]["after"]
+        raise ValueError(
+            f"record_set: fn returned no final_state for {before}, and {call['name']} starts from it; return it, or give keep="
+        )
     state = result["final_state"]
     if result.get("state_layout") == "vk":
         state = state.swapaxes(-1, -2)

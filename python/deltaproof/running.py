@@ -188,7 +188,7 @@ class Process:
                 raise OutOfTime
             read = os.read(self.process.stdout.fileno(), 1 << 16)
             if not read:
-                raise Ended("crashed", f"its process ended with {self.process.wait()}")
+                raise Ended("crashed", f"the candidate's process ended before it replied (exit code {self.process.wait()})")
             self.pending += read
         line, _, self.pending = self.pending.partition(b"\n")
         try:
@@ -247,29 +247,29 @@ class Process:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise Ended("crashed", "its process has ended") from None
+            raise Ended("crashed", "the candidate's process ended before this call") from None
         said = self.reply()
         findings = [Finding(name, one.name, says) for name, says in said.get("wrong", [])]
         for name, (_, _, where) in inputs.items():
             data = one.tensors[name][2]
             if self.arena[where : where + len(data)] != data:
-                findings.append(Finding("mutated-input", one.name, f"{name} holds other numbers after the call"))
+                findings.append(Finding("mutated-input", one.name, f"the candidate changed its input {name}"))
         found = {}
         for name, (dtype, shape) in said.get("outputs", {}).items():
             if tuple(shape) != due[name][1]:
-                says = f"{name} has shape {list(shape)}, where {list(due[name][1])} is due"
+                says = f"{name} has shape {list(shape)}; it must be {list(due[name][1])}"
                 findings.append(Finding("wrong-output", one.name, says))
                 continue
             if name == "o" and dtype not in (due["o"][0], "F32", "F64"):
-                findings.append(Finding("wrong-output", one.name, f"o is {dtype}, where {due['o'][0]} or F32 is due"))
+                findings.append(Finding("wrong-output", one.name, f"o has dtype {dtype}; return {due['o'][0]} or F32"))
             where, room = slots[name]
             nbytes = count_of(shape) * _SIZE[dtype]
             first, again = self.arena[where : where + nbytes], self.arena[where + room : where + room + nbytes]
             if first != again:
-                says = f"{name} changes after the call has returned: read at once and {wait:g} s later it differs"
+                says = f"{name} changed within {wait:g} s after the call had returned; finish all work before the call returns"
                 findings.append(Finding("late-write", one.name, says))
             if dtype == due[name][0] and first == drawn[name]:
-                says = f"{name} is a tensor that lay in its process and was not given to it"
+                says = f"{name} is a copy of a decoy that was not given to the candidate: it searched its process's memory"
                 findings.append(Finding("searched-memory", one.name, says))
             found[name] = (dtype, tuple(shape), bytes(first))
         return Outcome(found, findings)
@@ -316,15 +316,15 @@ class Program:
         except OSError as e:
             raise Ended("crashed", str(e)) from None
         if done.returncode or not result.exists():
-            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it wrote no result"]
+            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it did not write the file {result}"]
             raise Ended("crashed", f"exit code {done.returncode}: {last[0]}")
         first = result.read_bytes()
         time.sleep(wait)
         findings = []
         if first != result.read_bytes():
-            findings.append(Finding("late-write", one.name, f"its result file changes in the {wait:g} s after it has ended"))
+            findings.append(Finding("late-write", one.name, f"{{result}} changed within {wait:g} s after the program ended"))
         if before != problem.read_bytes():
-            findings.append(Finding("mutated-input", one.name, "the problem file holds other bytes after the call"))
+            findings.append(Finding("mutated-input", one.name, "the program changed the file {problem}"))
         found, due = {}, one.outputs()
         try:
             header, data = recorder._opened(first)
@@ -333,11 +333,11 @@ class Program:
                     begin, end = header[name]["data_offsets"]
                     found[name] = (header[name]["dtype"], tuple(header[name]["shape"]), data[begin:end])
         except (ValueError, KeyError, struct.error) as e:
-            raise Ended("wrong-output", f"its result is not a safetensors file: {e}") from None
+            raise Ended("wrong-output", f"what the program wrote to {{result}} is not a safetensors file: {e}") from None
         for name, t in list(found.items()):
             if t[1] != due[name][1] or t[0] not in _SIZE or len(t[2]) != count_of(t[1]) * _SIZE[t[0]]:
                 findings.append(
-                    Finding("wrong-output", one.name, f"{name} is {t[0]} {list(t[1])}, where {list(due[name][1])} is due")
+                    Finding("wrong-output", one.name, f"{name} is {t[0]} {list(t[1])}; write {due[name][0]} {list(due[name][1])}")
                 )
                 del found[name]
         return Outcome(found, findings)

@@ -135,13 +135,13 @@ def _chunk_size_said(result: _core.file, plan: str | None) -> Iterator[None]:
         words = dict(result.metadata)
         if "chunk_size" in words or words.get("path") == "recurrent" or not re.search(r"path|chunk length", str(e)):
             raise
-        says = "it states no chunk_size" + ("" if "path" in words else ", and so is taken for that of a recurrent kernel")
+        says = "states no chunk_size" + ("" if "path" in words else ", so its kernel is taken for a recurrent one")
         how = (
             "write chunk_size into its metadata"
             if result.path
             else "pass Result(o, final_state, chunk_size=64), or what your kernel has"
         )
-        raise format_error(f"{e}. The result: {says}; of a chunk kernel {how}") from None
+        raise format_error(f"{e}. The result {says}; if it is a chunk kernel's, {how}") from None
 
 
 def check(
@@ -182,10 +182,12 @@ def check(
     limits = [max_error] if isinstance(max_error, str) else list(max_error)
     if limits and not because:
         raise format_error(
-            "check: max_error needs because: which theorem, measurement or agreement the limit comes from"
+            "check: max_error is given without because; add because=..., the theorem, measurement or agreement behind the limit"
         )
     if because and not limits:
-        raise format_error("check: because gives the reason for max_error, and there is no max_error; add it, or leave because out")
+        raise format_error(
+            "check: because states the reason for max_error, which is missing; add max_error, or leave because out"
+        )
     if plan is True or plan == "":
         raise format_error(
             f"check: plan={plan!r} names no plan; give a name of deltaproof.plans() or a .toml file, or leave it out"

@@ -107,8 +107,8 @@ std::string reason_for(const check_report& c) {
     }
     if (c.judged == verdict::vacuous && t.bounds_are_blind) {
       const metric_bound& b = t.bounds.front();
-      return "no limit is exceeded, but zeros in place of " + t.name + " would exceed none either; the first limit on " + t.name +
-             ": " + std::string(name_of(b.which)) + " " + digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
+      return "the limits on " + t.name + " are too wide: zeros in every element would pass them too; the first is " +
+             std::string(name_of(b.which)) + " " + digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
     }
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "no element could be judged: " + t.name + " is empty";
     if (c.judged == verdict::vacuous && t.coverage.overflowed_sums > 0)
@@ -123,11 +123,11 @@ std::string reason_for(const check_report& c) {
     if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";
     if (t.errors.unknown > 0) {
       return "the reference has no error bound for " + std::to_string(t.errors.unknown) + " elements of " + t.name +
-             ", and it is not known whether the recurrence diverges there, because its numbers leave the range of fp64";
+             ": numbers of the recurrence leave the range of fp64 there, so it is not known whether the recurrence diverges";
     }
     if (t.bounds.empty() && check_detail::no_digit_known(t.errors)) {
       return "the reference is too imprecise to measure " + t.name + ": with radii of up to " + digits(t.errors.radius) +
-             " the relative error of the result lies between " + digits(t.errors.rel_fro.lower) + " and " +
+             " the relative error of " + t.name + " lies between " + digits(t.errors.rel_fro.lower) + " and " +
              digits(t.errors.rel_fro.upper);
     }
     return decisive_bound(t);
@@ -392,7 +392,7 @@ std::string remedy_for(const check_report& out, int max_bits) {
     return "use a problem with at least one token";
   const auto zeros_pass = [](const tensor_report& t) { return t.bounds_are_blind || t.errors.rel_fro.lower > 1; };
   if (!out.diverges && !out.conformance && std::any_of(out.tensors.begin(), out.tensors.end(), zeros_pass))
-    return "give --max-error a limit that zeros in every element would exceed, inputs with exact outputs other than 0, or a plan";
+    return "lower --max-error until zeros would exceed it, use inputs whose exact outputs are not 0, or judge by a plan";
   return !out.diverges && out.conformance && out.conformance->judged
              ? std::string("use inputs that can show a fault, for example: deltaproof gen --regime typical") +
                    (out.conformance->stages_missing.empty()
@@ -405,8 +405,8 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
   for (const plan& one : options.plans) {
     if (one.backward.stated) continue;
     throw domain_error(
-        "check: plan " + one.name +
-        " has no [backward] section, and the result holds only gradients; use a plan that has one, or --max-error alone");
+        "check: the result holds only gradients, and plan " + one.name +
+        " has no [backward] section to judge them by; use a plan with [backward], or give --max-error without a plan");
   }
   if (!p.has_cotangents()) {
     throw domain_error(

@@ -174,7 +174,8 @@ void note_missing_gradients(const problem& p, const result& r, check_report& out
     const bool exists = (name != "dg" || p.g) && (name != "dinitial_state" || p.initial_state);
     if (exists && r.gradients.count(std::string(name)) == 0) missing += (missing.empty() ? "" : ", ") + std::string(name);
   }
-  if (!missing.empty() && out.judged != verdict::refuted) out.reason += "; not in the result, so not judged: " + missing;
+  if (!missing.empty() && out.judged != verdict::refuted)
+    out.reason += "; gradients that the result lacks are not judged: " + missing;
 }
 
 }  // namespace deltaproof::check_detail

@@ -102,7 +102,7 @@ struct judged_gradients {
 [[nodiscard]] bool judged_without_faults(const check_report& report);
 /// Why elements are not judged, said after how many they are.
 inline constexpr std::string_view not_finite_by_sums =
-    "not finite where a sum that they are made of may overflow in some order of its terms, although its total is in range";
+    "not finite where an intermediate sum may overflow: in some order its terms leave the range, although the total does not";
 inline constexpr std::string_view no_limits_on_faults =
     "with --no-power the result was not compared with planted faults, so a fault whose error is as small as rounding errors may "
     "pass";

@@ -91,7 +91,8 @@ std::string closeness_text(const plan_report& plan) {
       }
       out += " of the limit";
     } else {
-      out += std::string(": no limit, because ") + (rms->limit.enough ? "runs of the plan overflow" : "too few runs err");
+      out += std::string(": no limit, because ") +
+             (rms->limit.enough ? "emulated runs overflow" : "too few emulated runs have errors");
     }
   }
   return out;

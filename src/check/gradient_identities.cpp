@@ -356,8 +356,8 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
   require_valid(options.judge, options.threads);
   if (!p.has_cotangents())
     throw format_error(
-        "invariant gradients: the problem has neither do nor dfinal_state; record in it those of the two that the backward pass "
-        "was given");
+        "invariant gradients: the problem has neither do nor dfinal_state; record in the problem file the cotangents that the "
+        "backward pass was given");
   if (r.gradients.empty())
     throw format_error(
         "invariant gradients: the result has none of dq, dk, dv, dbeta, dg and dinitial_state; record those that the backward "

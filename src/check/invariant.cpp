@@ -25,8 +25,8 @@ std::size_t require_shorter(const recorded_run& whole, const recorded_run& part)
   for (std::size_t s = 0; s < w.size(); ++s) {
     if (p[s].tokens > w[s].tokens) {
       throw shape_error(part.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(p[s].tokens) +
-                        " tokens, but only " + std::to_string(w[s].tokens) + " in " + whole.problem_path +
-                        "; a part must not be longer than the whole");
+                        " tokens, more than the " + std::to_string(w[s].tokens) + " in " + whole.problem_path +
+                        "; shorten the part, or give the longer run as the whole");
     }
     beyond += w[s].tokens - p[s].tokens;
   }
@@ -58,10 +58,9 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
   if (kind == invariant_kind::pad) out.bits.push_back(state);
   for (const bit_comparison& c : out.bits) {
     if (c.other_format)
-      throw format_error(
-          whole.result_path + ": " + c.tensor +
-          " has another format here than in a part; bits can be compared only in one format: record the whole and every part in "
-          "the same format");
+      throw format_error(whole.result_path + ": " + c.tensor +
+                         " has one format here and another in a part, so their bits cannot be compared; record " + c.tensor +
+                         " in the same format in the whole and in every part");
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
     out.reason = c.tensor + " differs at " + describe(c) + "; " + std::to_string(c.differing) + " of " +
@@ -86,8 +85,9 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     out.judged = verdict::vacuous;
     out.reason = shared == 0 ? "the parts hold no token, so nothing was compared"
                              : "no part is shorter than the whole, so the test could not fail";
-    out.remedy = kind == invariant_kind::pad ? "give as the whole a run with padding tokens after the tokens of the part"
-                                             : "give a part with fewer tokens than the whole";
+    out.remedy = shared == 0                   ? "give a part with at least one token"
+                 : kind == invariant_kind::pad ? "append padding tokens to the problem of the whole, and record it again"
+                                               : "give a part with fewer tokens than the whole";
     return;
   }
   if (kind == invariant_kind::pad && state.elements == 0) {
@@ -97,8 +97,8 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
       if (!part.gave.final_state) without += (without.empty() ? "" : ", ") + part.result_path;
     }
     out.reason =
-        "o has the same bits with and without padding, but only final_state shows whether padding changed the state, and it was "
-        "not recorded in " +
+        "o has the same bits with and without padding; whether padding changed the state is not known, because final_state is "
+        "missing in " +
         without;
     out.remedy = "record these runs with final_state";
     return;
@@ -111,16 +111,16 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     out.remedy = "record a run whose outputs are finite, are not all 0, and depend on its inputs";
     return;
   }
-  out.reason = "the same bits in all " + std::to_string(o.elements) + " elements of o" +
-               (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") + "; beyond the part" +
-               (parts.size() > 1 ? "s" : "") + " the whole has " + std::to_string(beyond) +
-               (kind == invariant_kind::pad ? " padding tokens" : " tokens");
+  out.reason = "the bits are the same in all " + std::to_string(o.elements) + " elements of o" +
+               (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") + "; after the part" +
+               (parts.size() > 1 ? "s end" : " ends") + " the whole has " + std::to_string(beyond) +
+               (kind == invariant_kind::pad ? " padding tokens" : " more tokens");
 }
 
 void verify_split(const recorded_run& whole, std::span<const recorded_run> parts, notes_list& notes) {
   if (parts.size() < 2)
-    throw format_error("invariant split: " + std::to_string(parts.size()) +
-                       " part; a split has at least two, give each with --part or all with --parts-dir");
+    throw format_error("invariant split: a split needs at least two parts, not " + std::to_string(parts.size()) +
+                       "; give each with --part, or all with --parts-dir");
   const auto w = whole.given.sequences();
   std::vector<std::size_t> done(w.size(), 0);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -133,8 +133,8 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
     for (std::size_t s = 0; s < w.size(); ++s) {
       if (done[s] + p[s].tokens > w[s].tokens) {
         throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + ": the parts up to this one hold " +
-                          std::to_string(done[s] + p[s].tokens) + " tokens, and there are only " + std::to_string(w[s].tokens) +
-                          " in " + whole.problem_path + "; each token must be in exactly one part");
+                          std::to_string(done[s] + p[s].tokens) + " tokens, more than the " + std::to_string(w[s].tokens) +
+                          " in " + whole.problem_path + "; give parts that do not overlap");
       }
       if (i == 0) require_same_state(whole, s, parts[i], s);
       require_same_tokens(whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]),
@@ -178,10 +178,11 @@ void verify_and_compare_varlen(const recorded_run& whole, std::span<const record
     require_same_question(whole, parts[s]);
     const auto p = parts[s].given.sequences();
     if (p.size() != 1 || p[0].tokens != w[s].tokens) {
-      throw shape_error(parts[s].problem_path + ": holds " + std::to_string(p.size()) + " sequences, with " +
-                        std::to_string(p.empty() ? 0 : p[0].tokens) + " tokens in the first; sequence " + std::to_string(s) +
-                        " of " + whole.problem_path + " has " + std::to_string(w[s].tokens) +
-                        " tokens; each part must hold one sequence of the whole and nothing else");
+      throw shape_error(parts[s].problem_path + ": " + part_name(s) + " must hold sequence " + std::to_string(s) + " of " +
+                        whole.problem_path + " alone (" + std::to_string(w[s].tokens) + " tokens), but holds " +
+                        std::to_string(p.size()) + (p.size() == 1 ? " sequence" : " sequences") + ", the first of " +
+                        std::to_string(p.empty() ? 0 : p[0].tokens) +
+                        " tokens; record that sequence alone, or put the parts in order");
     }
     require_same_state(whole, s, parts[s], 0);
     require_same_tokens(whole, flat_token(whole.given, w[s]), parts[s], 0, w[s].tokens);

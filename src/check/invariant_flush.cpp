@@ -249,7 +249,9 @@ ring_cost cost_of(const recorded_run& whole, const recorded_run& part, std::size
 std::vector<question_to_judge> compare_flushes(const recorded_run& whole, std::span<const recorded_run> parts,
                                                invariant_report& out) {
   if (path_of(whole.gave) == path_kind::chunk || whole.exchanged.flush_every)
-    throw format_error(whole.result_path + ": for flush, the whole must be plain decode: path recurrent, and no flush_every");
+    throw format_error(whole.result_path +
+                       (whole.exchanged.flush_every ? ": metadata key flush_every is set" : ": the path is chunk") +
+                       "; for invariant flush record the whole as plain decode: path recurrent, and no flush_every");
   out.bits = comparisons_of(whole);
   out.bits.resize(2);
   std::vector<question_to_judge> asked{{"the whole", 0, true, whole}};

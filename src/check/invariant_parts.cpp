@@ -135,8 +135,8 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
       left = std::string(a);
       right = std::string(b);
     }
-    throw format_error(part.problem_path + ": " + what + " is " + right + ", and " + left + " in " + whole.problem_path +
-                       "; a part must state the same as the whole");
+    throw format_error(part.problem_path + ": " + what + " is " + right + " here, but " + left + " in " + whole.problem_path +
+                       "; record both runs with the same value");
   };
   same("op", name_of(w.op), name_of(p.op));
   same("rule", name_of(w.rule), name_of(p.rule));
@@ -237,7 +237,7 @@ void require_same_values(const recorded_run& part, const char* name, const std::
     throw domain_error(part.problem_path + ": " + name + " is not the " + whose + ": " + std::to_string(differing) + " of " +
                        std::to_string(left.size()) + " entries differ, by up to " + detail::general(largest, 4) +
                        "; the first at " + index_text(left, *first) + ": " + (given ? value_text(*given, *first) : "0 (absent)") +
-                       " in place of " + value_text(left, *first) + "; " + remedy);
+                       " here, but " + value_text(left, *first) + " there; " + remedy);
   }
   if (narrower)
     notes.push_back(part.problem_path + ": " + name + " is in " + given->dtype() + ": it equals the " + left.dtype() + " " +

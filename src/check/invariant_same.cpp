@@ -21,8 +21,8 @@ void refute_differences(invariant_report& out, const std::string& where) {
   for (const bit_comparison& c : out.bits) {
     if (c.other_format)
       throw format_error(where + ": " + c.tensor +
-                         " has another format here than in a part; bits can be compared only in one format: record the whole and "
-                         "every part in the same format");
+                         " has one format here and another in a part, so their bits cannot be compared; record " + c.tensor +
+                         " in the same format in the whole and in every part");
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
     out.reason = c.tensor + " differs at " + describe(c) + "; " + std::to_string(c.differing) + " of " +
@@ -187,7 +187,7 @@ std::vector<batch_match> compare_batches(const recorded_run& whole, std::span<co
   }
   std::vector<bit_comparison> same;
   std::copy_if(out.bits.begin(), out.bits.end(), std::back_inserter(same), [](const auto& c) { return c.differing == 0; });
-  out.reason = "the same bits in all " + compared_text(same);
+  out.reason = "the bits are the same in all " + compared_text(same);
   return matches;
 }
 

@@ -180,13 +180,12 @@ std::string equations_text(const std::vector<state_equation>& equations) {
   std::string out = detail::padded("equation", 13) + detail::padded("part", 6);
   for (const char* title : {"residual", "cost", "limit"}) out += detail::padded(title, 11);
   out +=
-      "all three relative to the right side of the equation; cost: the error that the formats alone cause in an emulated run of "
-      "the same "
-      "operation\n";
+      "residual: by how much the two sides differ; cost: the error that the formats alone cause in an emulated run of the same "
+      "operation; residual, cost and limit are relative to the right side\n";
   for (const state_equation& e : equations) {
     out += detail::padded(e.name, 13) + detail::padded(std::to_string(e.part + 1), 6);
     if (!e.missing.empty()) {
-      out += "not formed: " + printable_line(e.missing) + "\n";
+      out += "not checked: " + printable_line(e.missing) + "\n";
       continue;
     }
     for (const double x : {e.residual, e.expected, e.limit}) out += detail::padded(detail::scientific(x, 3), 11);
@@ -202,7 +201,7 @@ std::string identities_text(const gradient_identities& g) {
   for (const identity_report& i : g.identities) {
     out += detail::padded(i.name, 13);
     if (!i.missing.empty()) {
-      out += "not formed: " + i.missing + "\n";
+      out += "not checked: " + i.missing + "\n";
       continue;
     }
     for (const double x : {i.residual, i.rounding, i.expected, i.limit}) out += detail::padded(detail::scientific(x, 3), 11);
@@ -214,8 +213,8 @@ std::string identities_text(const gradient_identities& g) {
     out += "\n";
   }
   out += detail::padded("", 13) +
-         "rounding: what rounding the stored tensors leaves of the equation; expected: what rounding the inputs once more leaves "
-         "too; all relative to the rms of its terms\n";
+         "residual: by how much the two sides differ; rounding: the difference that rounding the stored tensors explains; "
+         "expected: that and one more rounding of the inputs; all are relative to the rms of the terms\n";
   std::string seen;
   for (const auto& [name, error] : g.visible)
     seen += (seen.empty() ? "" : ", ") + name + " " +

@@ -71,7 +71,7 @@ class suite_reader {
 
   std::string required(const toml::table& table, const std::string& key) const {
     std::string value = text(table, key);
-    if (value.empty()) fail(table, "[[case]] states no " + key);
+    if (value.empty()) fail(table, "this [[case]] has no key " + key + "; add " + key + " = \"FILE\"");
     return value;
   }
 

@@ -134,7 +134,7 @@ std::string summary_line(const suite_report& r) {
   const auto add = [&](std::size_t n, const char* what) {
     if (n > 0) text += ", " + std::to_string(n) + " " + what;
   };
-  add(r.unexpected(), "not");
+  add(r.unexpected(), "not as expected");
   add(r.count(case_state::stopped), "stopped unfinished (undecided)");
   add(r.count(case_state::failed), "that could not be judged");
   add(r.count(case_state::skipped), "skipped (no result file)");

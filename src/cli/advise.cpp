@@ -74,12 +74,13 @@ int run(const advise_arguments& args, const common_options& common) {
   }();
   const auto command = [&](const advised_kind& kind, const advised_choice& c) { return check_of(args, kind, c); };
   std::string text = advice_text(found, command);
-  if (found.stopped) text += "\nadvise: " + why_stopped(common) + "; choices that were not examined by then are not listed\n";
+  if (found.stopped)
+    text += "\nadvise: " + why_stopped(common) + "; the list above has only the choices that were examined by then\n";
   if (!args.output.empty()) {
     common.files.require_apart();
     text += "\n" + args.output + ": " + std::to_string(write_plans(args.output, found)) + " plans\n";
   } else if (text.find(".toml") != std::string::npos) {
-    text += "\nplan files that the commands above name are not written yet; give -o DIR, and advise writes them\n";
+    text += "\nthe commands above name plan files that do not exist yet; run advise with -o DIR to write them\n";
   }
   for (const std::string& note : notes) text += "note: " + note + "\n";
   publish(common, {"advise", text, advice_json(found, command)});

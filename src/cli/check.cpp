@@ -61,8 +61,9 @@ int run(const check_arguments& args, const common_options& common) {
   }
   if (args.limits.empty() && !args.reason.empty())
     throw format_error(
-        "check: --because gives the reason for --max-error, and there is no --max-error; add it, or leave --because out");
-  if (!args.plan.empty() && args.no_plan) throw format_error("check: --plan and --no-plan together; give one of them");
+        "check: --because states the reason for --max-error, which is missing; add --max-error, or leave --because out");
+  if (!args.plan.empty() && args.no_plan)
+    throw format_error("check: --plan and --no-plan cannot be given together; leave one out");
   if (!args.witness.empty()) {
     run_files files = common.files;
     files.writes_in("--witness", args.witness, is_witness_file);

@@ -85,8 +85,8 @@ int run(const emulate_arguments& args, const common_options& common) {
   out.producer = "deltaproof " DELTAPROOF_VERSION ", " + allowed[args.variant].name +
                  (args.fault.empty() ? "" : ", planted fault " + args.fault);
   write_result(args.output, out);
-  std::string text = args.output + ": a result that " + allowed[args.variant].name + " may give for " + args.problem +
-                     (args.fault.empty() ? "" : ", with the fault " + args.fault) + "\n";
+  std::string text = args.output + ": the emulated outputs of " + allowed[args.variant].name + " for " + args.problem +
+                     (args.fault.empty() ? "" : ", with the planted fault " + args.fault) + "\n";
   for (const std::string& note : notes) text += "note: " + note + "\n";
   const nlohmann::ordered_json j{
       {"schema", "deltaproof.emulation/1"},

@@ -86,7 +86,8 @@ void refuse_without_effect(invariant_kind kind, const CLI::App& command) {
   for (const std::string& option : unread) {
     if (command.get_option(option)->count() == 0) continue;
     throw format_error("invariant " + std::string(name_of(kind)) + ": " + option + " has no effect here: this invariant " +
-                       (bits ? "compares bits" : "compares the two sides of equations") + " and judges by no plan; leave it out");
+                       (bits ? "compares bits" : "compares the two sides of equations") + " and uses no plan; leave " + option +
+                       " out");
   }
 }
 
@@ -105,11 +106,12 @@ int run(const invariant_arguments& args, const common_options& common) {
   if (args.drop_below && !(*args.drop_below > 0 && *args.drop_below <= 1))
     throw format_error("invariant cp: --drop-below " + detail::shortest(*args.drop_below) +
                        " is out of range; give a factor above 0 and at most 1");
-  if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
+  if (!args.plans.empty() && args.no_plan)
+    throw format_error("invariant: --plan and --no-plan cannot be given together; leave one out");
   if (kind == invariant_kind::gradients && (!args.plans.empty() || args.no_plan))
     throw format_error("invariant gradients: it uses no plan; leave out --plan and --no-plan");
   if (!args.directory.empty() && !args.parts.empty())
-    throw format_error("invariant: --part and --parts-dir together; give one of them");
+    throw format_error("invariant: --part and --parts-dir cannot be given together; leave one out");
   const bool is_set = args.whole.size() == 1 && std::filesystem::is_directory(args.whole.front());
   if (is_set && (!args.parts.empty() || !args.directory.empty()))
     throw format_error("invariant: a folder of gen --for names its parts itself; leave out --part and --parts-dir");

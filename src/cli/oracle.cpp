@@ -48,7 +48,7 @@ golden_request request_of(const oracle_arguments& args, const common_options& co
 std::string words_for(const oracle_arguments& args) {
   if (args.bits == 0) return "correctly rounded to " + args.round;
   return "to " + std::to_string(args.bits) + " bits, as sums of fp64 numbers (" + std::to_string(parts_of(args.bits)) +
-         " in each sum; each is what the numbers before it leave of the exact value, correctly rounded)";
+         " in each sum; each is the correctly rounded remainder of the exact value after the numbers before it)";
 }
 
 /// Why elements stayed open: the precision that was allowed, the bits that were asked for, or where they lie.

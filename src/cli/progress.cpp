@@ -89,12 +89,11 @@ class progress_line::ticker {
     const double spent = seconds_since(stage_began_);
     if (fraction_ > 0.02 && fraction_ < 1) {
       const double left = spent * (1 - fraction_) / fraction_;
-      text +=
-          left < 1 ? ", under a second left for this step" : ", about " + duration_text(std::ceil(left)) + " left for this step";
+      text += (left < 1 ? ", under a second" : ", about " + duration_text(std::ceil(left))) + " left for this phase";
     }
     if (stop_requested()) {
       text = (was_interrupted() ? "interrupted: finishing (" : "time is up: finishing (") + stage_ + ")" +
-             (was_interrupted() ? "; Ctrl-C again ends it at once" : "");
+             (was_interrupted() ? "; Ctrl-C again ends the program at once" : "");
     }
     if (!terminal_) {
       std::fprintf(stderr, "deltaproof: %s\n", text.c_str());

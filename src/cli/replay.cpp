@@ -50,10 +50,9 @@ int run_shrink(const std::string& folder, const common_options& common) {
     if (again.report.stopped)
       throw format_error(folder + ": " + why_stopped(common) + " before the witness was judged once; nothing was changed");
     if (!again.reproduced)
-      throw format_error(folder +
-                         ": the witness was not shrunk and not changed, because judging it again gives something else (" +
+      throw format_error(folder + ": the witness was not changed: judging it again does not give what it records (" +
                          again.differences.front() + "); deltaproof replay " + folder +
-                         " lists every difference; if another build or machine explains them, write the witness again with "
+                         " lists every difference; if another build or machine made the witness, write it again with "
                          "check --witness");
     before = again.given.tokens();
     check_options quiet = again.options;

@@ -144,14 +144,14 @@ sweep_outcome run_watched(const campaign& c, const sweep_folder& folder, sweep_o
 std::string text_of(const sweep_outcome& o, const campaign& c, const std::string& folder) {
   std::string out;
   for (const sweep_task& t : o.lost)
-    out += "lost " + t.line + ": its process ended without a result " + std::to_string(most_tries) +
-           " times; to run it alone: " + command_of(c, t) + "\n";
+    out += "lost " + t.line + ": the process that ran this task ended " + std::to_string(most_tries) +
+           " times without a verdict; to run the task by hand: " + command_of(c, t) + "\n";
   out += folder + ": " + std::to_string(o.tasks) + (o.tasks == 1 ? " task, " : " tasks, ") + std::to_string(o.before) +
          " done before, " + std::to_string(o.ran) + " run";
   const auto add = [&out](std::uint64_t n, const char* what) {
     if (n > 0) out += ", " + std::to_string(n) + " " + what;
   };
-  add(o.damaged, "with a damaged result file (each was run again, or is counted as lost or left to run)");
+  add(o.damaged, "whose file in the folder was damaged (each was run again, or is counted as lost or left to run)");
   add(o.failed, "that could not be judged");
   add(o.lost.size(), "lost");
   add(o.left, "left to run (the same command runs them)");
@@ -182,8 +182,8 @@ int run(const sweep_arguments& args, const common_options& common) {
     return 0;
   }
   if (c.search && c.proposals.empty())
-    throw format_error(args.campaign + ": the tasks of a search are what its optimiser proposes, and nothing is proposed in " +
-                       args.folder + "; run python -m deltaproof.sweep " + args.campaign + " -o " + args.folder);
+    throw format_error(args.campaign + ": this search has no tasks yet: an optimiser proposes them, and " + args.folder +
+                       " holds no proposals; run python -m deltaproof.sweep " + args.campaign + " -o " + args.folder);
   sweep_options options;
   if (!args.tasks.empty()) {
     if (!args.shard.empty() || args.shards)

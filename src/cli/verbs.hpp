@@ -32,7 +32,7 @@ verb add_explain(CLI::App* command, common_options& common);
 verb add_completion(CLI::App* command, common_options& common);
 
 inline constexpr std::string_view not_judged_is_undecided = "whatever is not judged by then is undecided";
-inline constexpr std::string_view never_stopped = "this command ignores it";
+inline constexpr std::string_view never_stopped = "no effect on this command";
 
 struct verb_row {
   std::string_view name;

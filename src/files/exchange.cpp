@@ -28,7 +28,8 @@ class key_reader {
     const std::string wanted(expected_format);
     if (!stated) fail("format", "is absent; the file must say " + wanted + " in its metadata");
     if (stated == other_format) {
-      fail("format", "is " + in_quotes(*stated) + " where " + wanted + " is expected; were two files given in the wrong order?");
+      fail("format", "is " + in_quotes(*stated) + "; a " + wanted +
+                         " file is needed here: give the problem file first, then the result file");
     }
     fail("format", "is " + in_quotes(*stated) + "; only " + wanted + " is read here");
   }
@@ -470,7 +471,7 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   detail::validate_gradients(r, p, where);
   if (!r.gradients.empty() && !p.has_cotangents()) {
     notes.push_back(where + ": tensor " + in_quotes(r.gradients.begin()->first) +
-                    " is a gradient, and the problem has neither do nor dfinal_state; gradients are not judged");
+                    " is a gradient; gradients are judged only if the problem has do or dfinal_state: add one of them to it");
   }
   detail::note_tensors(file, std::span<const std::string>(known), notes);
   for (const auto& [key, value] : file.metadata()) {

@@ -319,9 +319,9 @@ void require_shape(const generation& w) {
   if (!offsets.empty()) {
     const bool partition = offsets.size() > 1 && offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end()) &&
                            static_cast<std::uint64_t>(offsets.back()) == *w.tokens;
-    if (!partition) {
-      throw domain_error("cu-seqlens must begin with 0 and end with T = " + std::to_string(*w.tokens) + ", and never decrease");
-    }
+    if (!partition)
+      throw domain_error("cu-seqlens must be two or more offsets that begin with 0, never decrease and end with T = " +
+                         std::to_string(*w.tokens));
     if (*w.batch != 1) {
       throw shape_error("cu-seqlens packs all sequences into one batch; B must be 1, not " + std::to_string(*w.batch));
     }

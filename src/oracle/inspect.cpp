@@ -159,7 +159,7 @@ std::vector<precondition> steps(const problem& p) {
   const auto zero_keys = padding.so_far().count;
   out.push_back(zero_keys == 0
                     ? std::move(padding).says(remark::fine, "no key is zero")
-                    : std::move(padding).says(remark::notice, of(zero_keys, rows, "steps have a zero key: padding rows?")));
+                    : std::move(padding).says(remark::notice, of(zero_keys, rows, "steps have a zero key, as padding rows do")));
   if (!signal) {
     precondition nothing;
     nothing.name = "nothing_to_see";

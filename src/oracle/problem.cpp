@@ -312,8 +312,8 @@ void validate(const problem& p, std::string_view where) {
     throw format_error(in.at("q") + "dtype " + p.q.dtype() + " is not one of BF16, F16, F32, F64");
   }
   if (p.k.dtype() != p.q.dtype() || p.v.dtype() != p.q.dtype()) {
-    throw format_error(std::string(where) + ": q, k and v must share one dtype, and they are " + p.q.dtype() + ", " +
-                       p.k.dtype() + ", " + p.v.dtype() + "; dump what the kernel was given");
+    throw format_error(std::string(where) + ": q is " + p.q.dtype() + ", k is " + p.k.dtype() + " and v is " + p.v.dtype() +
+                       "; they must share one dtype: store each tensor as the kernel was given it");
   }
   in.floating(p.beta, "beta");
   detail::validate_offsets(p, where);

@@ -432,7 +432,7 @@ class reader {
       const bool stated = !list.empty() || (k.name == plan_detail::update_operand && !p.v_new.update.empty());
       if (wanted(k.where) && !stated && !k.has_default) fail(k.text() + " is not stated; a plan must state it");
       if (!wanted(k.where) && stated && k.where != needed::tf32)
-        fail(k.text() + " has no effect, so it may not be stated: " + reason(k.where));
+        fail(k.text() + " has no effect, so remove it: " + reason(k.where));
     });
     if (const std::string why = plan_detail::contradiction(p); !why.empty()) fail(why);
     for (const plan_exception& e : p.when) {
@@ -448,10 +448,10 @@ class reader {
     require_stated(root, "gate.block", blocks, "no value of [gate] form or of [backward] blocks ends in -block");
     for (const std::string key : {"contract", "clip"}) {
       if (root.at_path("gate." + key) && !gated)
-        fail("[gate] " + key + " has no effect, so it may not be stated: no op of the plan has a gate");
+        fail("[gate] " + key + " has no effect, so remove it: no op of the plan has a gate");
     }
     if (root.at_path("inverse.association") && !(on_chunks && merged))
-      fail("[inverse] association has no effect, so it may not be stated: " + reason(needed::merges));
+      fail("[inverse] association has no effect, so remove it: " + reason(needed::merges));
     if (uses(sum_order::tensor_core)) {
       if (p.hardware.accumulator_bits == 0) fail("[hardware] accumulator_bits is not stated; [A] order tensor-core needs it");
       if (!p.hardware.truncation)
@@ -465,7 +465,7 @@ class reader {
     const std::string name =
         dot == std::string::npos ? "\"" + path + "\"" : "[" + path.substr(0, dot) + "] " + path.substr(dot + 1);
     if (wanted && !stated) fail(name + " is not stated; a plan must state it");
-    if (!wanted && stated) fail(name + " has no effect, so it may not be stated: " + reason);
+    if (!wanted && stated) fail(name + " has no effect, so remove it: " + reason);
   }
 
   template <class T>

@@ -78,11 +78,11 @@ inline std::string contradiction(const plan& p) {
   const auto shifts = [](const plan& stated) { return !stated.gate.shift.empty(); };
   if (!within(p.gate.form) && !within(p.backward.blocks) &&
       (shifts(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return shifts(e.change); })))
-    return "[gate] shift has no effect, so it may not be stated: no form is \"middle-block\" or \"first-block\"";
+    return "[gate] shift has no effect, so remove it: no form is \"middle-block\" or \"first-block\"";
   const auto keeps_query = [](const plan& stated) { return !stated.o.scale_store.empty(); };
   if (!scaled &&
       (keeps_query(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return keeps_query(e.change); })))
-    return "[o] scale_store has no effect, so it may not be stated: [o] scale is \"o\", so q is not multiplied by the scale";
+    return "[o] scale_store has no effect, so remove it: [o] scale is \"o\", so q is not multiplied by the scale";
   const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) { return gates_of(op) == gate_axes::heads; });
   const auto refuse = [&](const choices<op_kind>& ops, const auto& list, const auto& impossible, const std::string& key,
                           const auto& names, const std::string& only) {

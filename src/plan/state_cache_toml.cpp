@@ -60,7 +60,7 @@ class cache_reader {
     return value;
   }
   void refuse(std::string_view name, const std::string& why) const {
-    if (const toml::node* node = table_.get(name)) fail(name, *node, "has no effect, so it may not be stated: " + why);
+    if (const toml::node* node = table_.get(name)) fail(name, *node, "has no effect, so remove it: " + why);
   }
 
   block_format format() const {

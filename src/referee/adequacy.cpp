@@ -85,9 +85,9 @@ void judge_contract(const trial& t, adequacy_report& out) {
   if (outside == 0) return;
   const std::string interval = "[" + digits(contract->first) + ", " + digits(contract->second) + "]";
   out.ranges.push_back({"gate contract", worst, contract->first, "", "contract", true,
-                        "the inputs break the plan's [gate] contract: each log decay must lie in " + interval + ", and " +
-                            std::to_string(outside) + " of " + std::to_string(all) + " do not (the largest in magnitude is " +
-                            digits(worst) + "; the first is at " + where + ")"});
+                        "the inputs break the plan's [gate] contract: " + std::to_string(outside) + " of " + std::to_string(all) +
+                            " log decays lie outside " + interval + " (the largest in magnitude is " + digits(worst) +
+                            "; the first is at " + where + ")"});
 }
 
 /// As `explain` names it; sums of powers have two names in public, Neumann and doubling.

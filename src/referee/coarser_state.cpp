@@ -48,10 +48,9 @@ std::string coarser_state(const trial& t) {
   }
   if (names.empty()) return {};
   return "final_state: every value is representable in " + names +
-         ", as if the kernel had rounded the state to it, but the plan keeps the state in fp32 or wider; of the exact values, "
-         "rounded to fp32, " +
-         std::to_string(apart) + " are not representable in " + names +
-         "; if the kernel is meant to return such a state, state the format in the plan with [state] between_calls";
+         ", so the kernel seems to have rounded the state, but the plan keeps the state in fp32 or wider (" +
+         std::to_string(apart) + " exact values, rounded to fp32, are not representable in " + names +
+         "); if the kernel is meant to round the state, write its format into the plan, as [state] between_calls";
 }
 
 }  // namespace deltaproof::referee_detail

@@ -229,8 +229,9 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
   if (!bad && !out.accuracy && ratio > allowed_ratio && out.adequate && out.reason.empty()) {
     out.reason = "the plan's error in " + c.tensor + " is typically " + digits(ratio) +
-                 " times that of its formats alone, and at most 8 times is allowed; its " + std::to_string(c.runs.back().size()) +
-                 " runs on perturbed inputs scatter too much to say whether it is really more";
+                 " times that of its formats alone, and at most 8 times is allowed; the plan's " +
+                 std::to_string(c.runs.back().size()) +
+                 " runs on perturbed inputs scatter too much to say whether its error really exceeds 8 times";
     out.stage = c.tensor;
   }
   if (!bad || !out.adequate) return;
@@ -256,7 +257,7 @@ void judge_places(std::span<const place_cost> places, double alpha, std::size_t 
   if (count > 3) adequate += " and " + std::to_string(count - 3) + " more";
   out.reason += "; the plan allows several arithmetics and is judged by the least accurate of them; " +
                 std::string(count == 1 ? "this one is adequate alone: " : "each of these is adequate alone: ") + adequate +
-                "; if the kernel keeps one of these, judge it by a copy of the plan that allows no other (--plan FILE.toml)";
+                "; if the kernel uses one of these, keep only that one in a copy of the plan and judge by it (--plan FILE.toml)";
 }
 
 }  // namespace deltaproof::referee_detail

@@ -70,9 +70,9 @@ void add(place at, const blind_elements& own, double rounds_to_zero, tensor_reac
 std::string reason_of(const tensor_reach& x) {
   const std::string& tensor = x.counts.tensor;
   if (x.farther != nullptr) {
-    return "the rms error of " + place_text(*x.farther) + " is " + digits(x.farther->got) + ", and that of zeros would be " +
-           digits(x.farther->truth) + ": the result is worse than zeros there, and still within the plan's limit of " +
-           digits(x.farther->limit.value);
+    return "the rms error of " + place_text(*x.farther) + " is " + digits(x.farther->got) +
+           ", and an output of zeros would err by only " + digits(x.farther->truth) + "; the plan's limit there is " +
+           digits(x.farther->limit.value) + ", too wide to refute either";
   }
   const bool much = static_cast<double>(x.counts.blind) > most_not_judged * static_cast<double>(x.counts.elements);
   if (much && x.lost != nullptr) {

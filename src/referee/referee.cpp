@@ -142,7 +142,7 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     s.rms_ratio = m.rms_ratio;
     if (m.judged == 0) {
       s.judged = verdict::vacuous;
-      s.reason = m.name + ": no element could be judged: its inputs are not stored, or not finite";
+      s.reason = m.name + ": no element could be judged: the tensors that it is computed from are not stored, or not finite";
     }
     rounds_less = rounds_less || m.finer || draws.stored_in_more_bits.count(m.name) != 0;
     // What overflows in every kernel of the plan, and what is made of it, is the plan's doing: adequacy says so.
@@ -160,9 +160,9 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       const double rest = draws.rms_of_the_rest[i];
       if (!rounds_less && rms_limits[i].finite && !(rest <= rms_limits[i].value) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
-        s.reason = m.name + ": the rms of error/bound is " + digits(rest) + " on " + draws.slice + ", without its " +
-                   std::to_string(excused_lines) + " worst rows and columns; a kernel that conforms to the plan stays below " +
-                   digits(rms_limits[i].value);
+        s.reason = m.name + ": on " + draws.slice + ", the rms of error/bound is " + digits(rest) + " even if the " +
+                   std::to_string(excused_lines) + " worst rows and columns are left out; a kernel that conforms to the plan " +
+                   "stays below " + digits(rms_limits[i].value);
       }
     }
     s.bias = m.bias.mean;
@@ -268,7 +268,7 @@ void find_first_bad(const trial& t, plan_report& out) {
     if (!(s.share > s.limit)) continue;
     if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
     if (out.reason.empty()) {
-      out.reason = "the error of " + s.tensor + (s.beside_run ? ", less that of an emulated run on the same inputs," : "") +
+      out.reason = "the error of " + s.tensor + (s.beside_run ? " (minus that of an emulated run on the same inputs)" : "") +
                    " contains " + digits(s.share) + " times the error that the planted fault " + std::string(s.planted->name) +
                    (s.is_alike() ? " (" + std::string(s.planted->what) + ")" : "") + " would cause" +
                    (s.is_alike() ? "" : ", beside errors that this fault does not explain") +

@@ -59,7 +59,7 @@ void input_file::read(std::size_t at, std::span<std::byte> bytes) const {
     if (got < 0) throw format_error(where_ + ": cannot be read: " + std::strerror(errno));
     if (got == 0) {
       throw format_error(where_ + ": only " + std::to_string(at) + " of " + std::to_string(size_) +
-                         " bytes could be read; is it still being written?");
+                         " bytes could be read; wait until the file is written completely, then run the same command again");
     }
     at += static_cast<std::size_t>(got);
     bytes = bytes.subspan(static_cast<std::size_t>(got));
@@ -70,7 +70,7 @@ std::string read_file(const std::filesystem::path& path, const size_limit& limit
   const input_file in(path);
   if (in.size() > limit.bytes) {
     throw format_error(path.string() + ": has " + std::to_string(in.size()) + " bytes, and " + std::string(limit.of) +
-                       " may have at most " + std::to_string(limit.bytes) + "; is this the right file?");
+                       " may have at most " + std::to_string(limit.bytes) + "; check that the path names the right file");
   }
   std::string text(in.size(), '\0');
   in.read(0, std::as_writable_bytes(std::span(text)));

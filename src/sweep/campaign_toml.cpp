@@ -145,7 +145,7 @@ class campaign_reader {
 
   verdict expected(const toml::node& node, campaign_kind kind) const {
     if (kind == campaign_kind::recordings)
-      fail(node, "a campaign of recordings has no expect at the top; write expect into its [[case]] sections");
+      fail(node, "a campaign of kind \"recordings\" takes no expect at the top; move expect into its [[case]] sections");
     const std::string word = word_of(node, "expect", {"holds", "vacuous", "undecided", "refuted"});
     for (const verdict v : {verdict::holds, verdict::vacuous, verdict::undecided}) {
       if (name_of(v) == word) return v;
@@ -157,14 +157,14 @@ class campaign_reader {
     const std::string key(axis.name);
     if (axis.type == axis_type::count) {
       const auto value = node.value_exact<std::int64_t>();
-      if (!value || *value < 0) fail(node, key + " must be integers from 0");
+      if (!value || *value < 0) fail(node, key + " must be an integer from 0, or a list of such integers");
       return std::to_string(*value);
     }
     if (axis.type == axis_type::number_or_word && node.is_number()) return detail::shortest(*node.value<double>());
-    if (axis.type == axis_type::number_or_word && axis.all == nullptr) fail(node, key + " must be numbers");
+    if (axis.type == axis_type::number_or_word && axis.all == nullptr) fail(node, key + " must be a number or a list of numbers");
     const auto word = node.value_exact<std::string>();
     if (axis.type == axis_type::any_word) {
-      if (!word || word->empty()) fail(node, key + " must be names");
+      if (!word || word->empty()) fail(node, key + " must be a name or a list of names");
       return *word;
     }
     if (axis.type == axis_type::plan && word && word->ends_with(".toml")) return *word;
@@ -219,7 +219,8 @@ class campaign_reader {
       const toml::node* const stated = table == nullptr ? nullptr : table->get(a.name);
       if (stated == nullptr) {
         if (a.required && belongs(a, c.kind) && c.kind != campaign_kind::recordings)
-          throw format_error(file_.string() + ": [axes] states no " + std::string(a.name));
+          throw format_error(file_.string() + ": [axes] states no " + std::string(a.name) +
+                             "; add this key to [axes], with a value or a list of values");
         continue;
       }
       c.axes.push_back(axis_of(*stated, a));

@@ -29,8 +29,8 @@ std::string word_in(const json& j, const char* key) {
 }
 
 format_error of_another_build(const fs::path& file, const std::string& made, const std::string& ours) {
-  return format_error(file.string() + ": made by build " + in_quotes(made) + ", and this is build " + in_quotes(ours) +
-                      "; take a new folder for each build");
+  return format_error(file.string() + ": made by build " + in_quotes(made) + " of deltaproof, and this program is build " +
+                      in_quotes(ours) + "; keep the results of each build in a folder of their own");
 }
 
 }  // namespace

@@ -104,17 +104,17 @@ class merger {
       case sweep_folder::state::other_build:
         refuse(t.key);
       case sweep_folder::state::damaged:
-        one.reason = "its result file was changed or cut short: " +
-                     std::filesystem::relative(folder_.file_of(t.key), folder_.path()).string() + "; run the sweep again";
+        one.reason = std::filesystem::relative(folder_.file_of(t.key), folder_.path()).string() +
+                     ", the file of this task, was changed or cut short; run the sweep again, which repeats this task";
         break;
       case sweep_folder::state::missing: {
         const std::vector<std::string> tries = folder_.tries(t.key);
         if (tries.size() < most_tries) break;
         one.what.outcome = "lost";
-        one.reason = "its process ended without a result " + std::to_string(tries.size()) + " times: ";
+        one.reason = "the process that ran this task ended " + std::to_string(tries.size()) + " times without a verdict: ";
         for (std::size_t i = 0; i < tries.size(); ++i) one.reason += (i > 0 ? ", " : "") + tries[i];
-        one.reason += "; the sweep does not try it again: to have it tried, remove tries/" + t.key +
-                      ".json from the folder of results and run the sweep again";
+        one.reason += "; sweep no longer runs this task: to have it run again, remove tries/" + t.key +
+                      ".json from the folder of results, then run the sweep again";
         break;
       }
       case sweep_folder::state::failed:
@@ -240,9 +240,9 @@ void add_drift(sweep_report& now, std::string_view text, const std::string& file
   }
   std::sort(moved.begin(), moved.end());
   now.drift_from = file;
-  now.drift = {std::to_string(changed.size()) + " outcomes changed, " + std::to_string(moved.size()) + " of " +
-               std::to_string(compared) + " error-to-limit ratios changed, " + std::to_string(added.size()) + " tasks added, " +
-               std::to_string(then.size()) + " gone"};
+  now.drift = {"since " + file + ": " + std::to_string(changed.size()) + " outcomes changed, " + std::to_string(moved.size()) +
+               " of " + std::to_string(compared) + " error-to-limit ratios changed, " + std::to_string(added.size()) +
+               " tasks added, " + std::to_string(then.size()) + " gone"};
   now.drift.insert(now.drift.end(), changed.begin(), changed.end());
   for (std::size_t i = 0; i < std::min<std::size_t>(moved.size(), most_worst); ++i) now.drift.push_back(std::get<2>(moved[i]));
 }

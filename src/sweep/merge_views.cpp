@@ -53,9 +53,9 @@ std::string counted(const sweep_report& r) {
   const auto add = [&out](std::uint64_t n, const char* what) {
     if (n > 0) out += ", " + std::to_string(n) + " " + what;
   };
-  add(t.unexpected, "not");
+  add(t.unexpected, "not as expected");
   add(t.skipped, "skipped (their problem, plan and fault do not fit together)");
-  add(t.failed, "that failed");
+  add(t.failed, "failed (could not be judged)");
   add(t.lost, "lost");
   add(t.missing, "missing");
   add(r.other, "results of tasks that the campaign no longer has");
@@ -168,7 +168,7 @@ std::string to_html(const sweep_report& r) {
       detail::markup_escaped(r.name) + ": " + std::string(name_of(r.judged)) + "</h1>\n<p>" + detail::markup_escaped(counted(r)) +
       "</p>\n<p>Kind " + r.kind + ", build <code>" + detail::markup_escaped(r.build) +
       "</code>. Run the commands below in the folder of the campaign file.</p>\n";
-  out += html_list("Missing", r.missing) + html_list("Lost: the process ended without a result each time", r.lost) +
+  out += html_list("Missing", r.missing) + html_list("Lost: the process ended without a verdict each time", r.lost) +
          html_list("Failed", r.failed);
   out += html_table(r) + html_list("Worst cases", r.worst);
   if (r.drift_from) {

@@ -28,9 +28,8 @@ std::optional<std::uint64_t> number_in(const variables& variable, const std::str
 
 sweep_shard valid(std::uint64_t index, std::uint64_t count, const std::string& from) {
   if (count == 0 || index >= count)
-    throw format_error("sweep: " + from + " says part " + std::to_string(index) +
-                       ", counted from 0, but the number of parts is " + std::to_string(count) +
-                       "; give --shard I/N, I counted from 1");
+    throw format_error("sweep: " + from + " states part " + std::to_string(index) + " of " + std::to_string(count) +
+                       " parts, numbered from 0: there is no such part; fix the variable, or give --shard I/N, I from 1 to N");
   return {index, count};
 }
 

@@ -150,7 +150,7 @@ class driver {
     const sweep_folder::state state = folder_.look(c_, t.key);
     if (state == sweep_folder::state::other_build)
       throw format_error(folder_.file_of(t.key).string() +
-                         ": this result was made by another build; take a new folder for each build");
+                         ": another build of deltaproof made this result; give -o a new folder for each build");
     if (state == sweep_folder::state::done) {
       ++out_.before;
       return;

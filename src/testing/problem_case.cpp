@@ -27,7 +27,8 @@ void require_limits(const case_limits& limits) {
   some("chunk_sizes", limits.chunk_sizes.empty());
   const auto least = [](const char* name, std::size_t most, std::size_t low) {
     if (most < low)
-      throw domain_error(std::string("case_limits: ") + name + " is " + std::to_string(most) + ", below " + std::to_string(low));
+      throw domain_error(std::string("case_limits: ") + name + " is " + std::to_string(most) + "; it must be at least " +
+                         std::to_string(low) + (low > 1 ? ", the value of least_tokens" : ""));
   };
   least("most_tokens", limits.most_tokens, limits.least_tokens);
   least("most_batch", limits.most_batch, 1);

@@ -229,7 +229,8 @@ TEST(gradients, alone_in_a_file_are_judged) {
   result some = back;
   some.gradients.erase("dg");
   some.gradients.erase("dk");
-  EXPECT_THAT(checked(p, some, "rel_fro=0.01").reason, ::testing::HasSubstr("; not in the result, so not judged: dk, dg"));
+  EXPECT_THAT(checked(p, some, "rel_fro=0.01").reason,
+              ::testing::HasSubstr("; gradients that the result lacks are not judged: dk, dg"));
   check_options by_plan;
   by_plan.plans = {plan_named("fp32")};
   by_plan.plans.front().backward = {};

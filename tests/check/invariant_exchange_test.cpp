@@ -119,7 +119,7 @@ TEST(invariant_exchange, what_a_ring_cannot_show_is_vacuous_or_refused) {
               HasSubstr("flush_every is absent"));
   const recorded_run ring = ring_decode(p, {4, bf16, fp32, fp32, fp32, ring_fault::none}, "ring");
   EXPECT_THAT(thrown([&] { (void)check_invariant(invariant_kind::flush, ring, std::vector{ring}, quick()); }),
-              HasSubstr("for flush, the whole must be plain decode"));
+              HasSubstr("record the whole as plain decode"));
 }
 
 invariant_report over_ranks(const problem& p, const rank_options& how) {

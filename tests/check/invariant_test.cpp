@@ -96,12 +96,13 @@ TEST(Invariant, PrefixRefusesWhatIsNoPrefix) {
               HasSubstr("initial_state at [0, 0, 1, 5] is 0x40400000 (3)"));
   part = prefix_of(p, 64);
   part.given.scale = 1;
-  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("scale is 1, and 0.25"));
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("scale is 1 here, but 0.25"));
   part = prefix_of(p, 64);
   part.gave.chunk_size = 32;
   EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("chunk_size"));
   const recorded_run longer = run_of(gated_problem(81), gdn);
-  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {longer}); }), HasSubstr("must not be longer than the whole"));
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {longer}); }),
+              HasSubstr("shorten the part, or give the longer run as the whole"));
   EXPECT_EQ(judge(invariant_kind::prefix, whole, {whole}).judged, verdict::vacuous);
 }
 
@@ -216,7 +217,7 @@ TEST(Invariant, PackedSequencesAreThoseSequencesAlone) {
   EXPECT_EQ(carried.bits.at(0).first->sequence, 1u);
   std::swap(parts[1], parts[2]);
   EXPECT_THAT(thrown([&] { judge(invariant_kind::varlen, run_of(p, gdn), parts); }),
-              HasSubstr("each part must hold one sequence of the whole"));
+              HasSubstr("record that sequence alone, or put the parts in order"));
 }
 
 TEST(Invariant, ChunkSizesAnswerOneOracle) {

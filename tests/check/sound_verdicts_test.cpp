@@ -296,7 +296,7 @@ TEST(sound_limits, zeros_where_zeros_are_right_show_nothing) {
   check_options options;
   options.judge.bounds.push_back(parse_tensor_bound("rel_fro=0.01", because("a test")));
   EXPECT_EQ(check(p, r, options).judged, verdict::vacuous);
-  EXPECT_THAT(check(p, r, options).remedy, HasSubstr("inputs with exact outputs other than 0"));
+  EXPECT_THAT(check(p, r, options).remedy, HasSubstr("inputs whose exact outputs are not 0"));
   // Something else than zeros is wrong all the same.
   result wrong = r;
   wrong.o = filled(r.o, 1e-3);

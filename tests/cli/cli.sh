@@ -117,7 +117,7 @@ expect 0 "" gen --op kda --T 32 --K 16 --V 8 --seed 3 -o gated.safetensors
 expect 0 "double-double: 512" oracle gated.safetensors -o truth.safetensors
 expect 3 "could not be rounded with certainty" oracle gated.safetensors -o truth.safetensors --max-bits 53 --json truth.json
 grep -q '"undecided.o.indices":"0-511"' truth.safetensors && grep -q '"o": "0-511"' truth.json || { echo "FAIL oracle does not list what it left undecided"; failures=$((failures + 1)); }
-expect 0 "as sums of fp64 numbers (4 in each sum; each is what the numbers before it leave of the exact value" oracle gated.safetensors -o sums.safetensors --bits 200
+expect 0 "as sums of fp64 numbers (4 in each sum; each is the correctly rounded remainder of the exact value" oracle gated.safetensors -o sums.safetensors --bits 200
 expect 0 "measured" check gated.safetensors sums.safetensors --no-plan
 case $output in *unknown*) echo "FAIL check does not know the oracle's own file: $output"; failures=$((failures + 1)) ;; esac
 expect 2 "on the reference path" check gated.safetensors sums.safetensors
@@ -269,7 +269,7 @@ expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 --fault scale-missin
 expect 1 "part 2: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --part wide.safetensors bad16.safetensors
 expect 2 "every result" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 3 "so the test could not fail" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
-expect 2 "record in it those of the two that the backward pass was given" invariant gradients wide.safetensors wide64.safetensors
+expect 2 "record in the problem file the cotangents that the backward pass was given" invariant gradients wide.safetensors wide64.safetensors
 expect 2 "wide.safetensors: gradients need do or dfinal_state" oracle wide.safetensors --gradients -o never.safetensors
 expect 0 "" gen $small --cotangents -o slope.safetensors
 expect 0 "dfinal_state contributes to the gradients too" inspect slope.safetensors
@@ -309,7 +309,7 @@ expect 2 "--drop-below has no effect here" invariant path pathset --drop-below 0
 expect 2 "at least two" invariant split --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "prefix, split" invariant suffix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "2 required FILE missing" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors
-expect 2 "give one of them" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors --parts-dir .
+expect 2 "cannot be given together" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors --parts-dir .
 expect 2 "nowhere" invariant prefix --whole wide.safetensors wide64.safetensors --parts-dir nowhere
 # What is no option of judging is refused by every verb, whether or not it would have been used.
 for option in "--accuracy nan" "--accuracy inf" "--accuracy -0.1" "--accuracy 0" "--accuracy 2" "--false-alarm nan" "--false-alarm 0" "--threads 40000"; do

@@ -288,7 +288,7 @@ inline void add_problems(std::vector<corpus_file>& files) {
                           .add("v", "F32", "[1,0,1,1]", 0)
                           .add("beta", "F32", "[1,0,1]", 0));
   add("format-no-format", problem_file().drop("format"), "format is absent");
-  add("format-is-result", result_file(), "in the wrong order");
+  add("format-is-result", result_file(), "give the problem file first");
   add("format-other-format", problem_file().drop("format").key("format", "deltaproof.problem/2"), "only deltaproof.problem/1");
   add("format-no-op", problem_file().drop("op"), "op is absent");
   add("format-op", problem_file().drop("op").key("op", "attention"), "unknown op \"attention\"");
@@ -391,7 +391,7 @@ inline void add_results(std::vector<corpus_file>& files) {
                               .add("h", "BF16", "[1,2,2,2,3]", 48)
                               .add("v_new", "BF16", "[1,3,2,3]", 36)
                               .add("Aqk", "BF16", "[1,3,2,2]", 24));
-  add("result-ok-gradient", result_file().add("dq", "F32", "[1,3,1,2]", 24), "the problem has neither do nor dfinal_state");
+  add("result-ok-gradient", result_file().add("dq", "F32", "[1,3,1,2]", 24), "only if the problem has do or dfinal_state");
   add("result-ok-backward-stages", result_file()
                                        .key("pass", "both")
                                        .add("dv_local", "BF16", "[1,3,2,3]", 36)
@@ -409,7 +409,7 @@ inline void add_results(std::vector<corpus_file>& files) {
   add("plain_result-ok-stages",
       plain().add("g_cumsum_log2", "F64", "[2,6,1]", 96).add("h", "F32", "[2,3,1,1,1]", 24).add("A", "F32", "[2,6,1,2]", 96));
   add("plain_result-ok-nan", result_file().drop("o").add("o", "F32", "[2,3,1,1]", nan + nan + nan + nan + nan + nan));
-  add("result-format-is-problem", problem_file(), "in the wrong order");
+  add("result-format-is-problem", problem_file(), "give the problem file first");
   add("result-format-path", result_file().drop("path").key("path", "fast"), "unknown path \"fast\"");
   add("result-format-layout", result_file().key("state_layout", "KV"), "unknown state_layout");
   add("result-format-chunk-size", result_file().drop("chunk_size").key("chunk_size", "-64"), "chunk_size is \"-64\"");

@@ -139,7 +139,7 @@ TEST(place_cost, names_the_variants_that_are_adequate_by_themselves) {
     return out.reason;
   };
   EXPECT_THAT(reason({of_variants({20, 2, 2}, 1)}),
-              HasSubstr("each of these is adequate alone: second, third; if the kernel keeps"));
+              HasSubstr("each of these is adequate alone: second, third; if the kernel uses"));
   // In every place; what a place has no runs of its own of is its first variant there.
   EXPECT_THAT(reason({of_variants({20, 2, 2}, 1), of_variants({2, 20, 2}, 9)}),
               HasSubstr("this one is adequate alone: third; if"));

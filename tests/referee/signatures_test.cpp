@@ -85,7 +85,7 @@ TEST(signatures, of_gross_faults_refute_a_part_beside_a_run_on_the_same_inputs) 
   r.final_state = tensor::from_doubles(r.final_state->element_format(), r.final_state->shape(), state, "final_state");
   const check_report report = check(p, r, options_of(declared, true));
   EXPECT_EQ(report.judged, verdict::refuted);
-  EXPECT_NE(report.reason.find("less that of an emulated run on the same inputs"), std::string::npos) << report.reason;
+  EXPECT_NE(report.reason.find("minus that of an emulated run on the same inputs"), std::string::npos) << report.reason;
 }
 
 // An error beside an emulated run is no fault by its size: this one is a fifth of rounding and points nowhere.

@@ -184,7 +184,7 @@ TEST(studies_as_campaigns, have_a_task_for_each_study_mode_and_seed) {
   EXPECT_THAT(refusal("kind = \"study\"\n[axes]\nseed = 1\n"), HasSubstr("[axes] states no study"));
   EXPECT_THAT(refusal("kind = \"study\"\n[axes]\nstudy = \"gates\"\n[judging]\npower = false\n"),
               HasSubstr("no key \"judging\""));
-  EXPECT_THAT(refusal("kind = \"study\"\n[axes]\nstudy = 3\n"), HasSubstr("study must be names"));
+  EXPECT_THAT(refusal("kind = \"study\"\n[axes]\nstudy = 3\n"), HasSubstr("study must be a name or a list of names"));
 }
 
 // Two machines have the same process ids: the name that a file has until it is whole says whose it is.

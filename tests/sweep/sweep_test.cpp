@@ -114,7 +114,7 @@ TEST_F(sweep_tests, what_is_wrong_in_a_campaign_is_said_with_its_line) {
               HasSubstr("line 5: seed must be"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = [\"tails\", \"tails\"]\n"), HasSubstr("twice"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nT = [-1]\n"),
-              HasSubstr("line 5: T must be integers"));
+              HasSubstr("line 5: T must be an integer from 0, or a list"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\n[judging]\nfalse_alarm = 2\n"),
               HasSubstr("false-alarm"));
   EXPECT_THAT(refused("kind = \"recordings\"\n"), HasSubstr("[[case]]"));
@@ -266,7 +266,7 @@ TEST_F(sweep_tests, a_task_that_ends_its_process_is_lost_and_no_other) {
   // It is not begun a fourth time, until its tries are forgotten: by what the merged report says, too.
   EXPECT_EQ(run_sweep(c, folder(), options).ran, 0U);
   const std::string tries = "tries/" + c.task(4).key + ".json";
-  EXPECT_THAT(report.lost[0].reason, HasSubstr("remove " + tries + " from the folder of results and run the sweep again"));
+  EXPECT_THAT(report.lost[0].reason, HasSubstr("remove " + tries + " from the folder of results, then run the sweep again"));
   EXPECT_TRUE(std::filesystem::remove(folder().path() / tries));
   options.worker = script(path() / "worker.sh", "none");
   EXPECT_EQ(run_sweep(c, folder(), options).ran, 1U);

@@ -104,7 +104,8 @@ TEST(draw_case, says_why_nothing_fits) {
   EXPECT_THAT(refusal({.regimes = {"exact"}, .key_dims = {5}}),
               HasSubstr("no problem within these limits was found in 1000 draws; widen the limits. The last draw was refused: "
                         "regime exact needs K = 4, 16"));
-  EXPECT_THAT(refusal({.least_tokens = 9, .most_tokens = 8}), HasSubstr("most_tokens is 8, below 9"));
+  EXPECT_THAT(refusal({.least_tokens = 9, .most_tokens = 8}),
+              HasSubstr("most_tokens is 8; it must be at least 9, the value of least_tokens"));
   EXPECT_THAT(refusal({.key_dims = {}}), HasSubstr("key_dims is empty"));
   EXPECT_THAT(refusal({.beta_range = {{1, 0.5}}}), HasSubstr("give the smaller number first"));
   EXPECT_THAT(refusal({.regimes = {"typcial"}}), HasSubstr("typcial"));
