@@ -145,8 +145,8 @@ def test_a_bad_result_says_what_is_wrong(small, result, error, says):
     [
         ({"plan": "fla-chunk-gdm"}, "fla-chunk-gdn"),
         ({"plan": True}, "plan=True"),
-        ({"max_error": "o:rel_fro=1"}, "needs because"),
-        ({"because": "x"}, "there is no max_error"),
+        ({"max_error": "o:rel_fro=1"}, "given without because"),
+        ({"because": "x"}, "which is missing; add max_error"),
         ({"false_alarm": 1.0}, "false-alarm probability is 1"),
         ({"false_alarm": math.nan}, "false-alarm probability is nan"),
         ({"accuracy": math.nan}, "accuracy of nan"),
