@@ -77,7 +77,8 @@ class Judgement:
         lines += [f"caught       {f.name} ({f.case}): {f.says}" for f in self.caught]
         lines += [f"case         {name}: {v.word}" for name, v in self.verdicts.items()]
         if self.verdicts:
-            lines.append(f"power        {100 * self.power:.0f} % of the planted faults would be seen on at least one of these inputs")
+            share = f"{100 * self.power:.0f} %"
+            lines.append(f"power        {share} of the planted faults would be seen on at least one of these inputs")
         lines.append(f"again        judge(..., seed={self.seed}) draws the same inputs; this took {self.seconds:.0f} s")
         if self.folder:
             lines.append(f"files        in {self.folder}")

@@ -211,7 +211,8 @@ def _manifest(path):
             manifest = json.load(given)
     except FileNotFoundError:
         folder = os.path.dirname(path)
-        raise ValueError(f"record_set: {folder} has no manifest.json; write it with deltaproof gen --for KIND --dir {folder}") from None
+        says = f"{folder} has no manifest.json; write it with deltaproof gen --for KIND --dir {folder}"
+        raise ValueError(f"record_set: {says}") from None
     except (OSError, ValueError) as wrong:
         raise ValueError(f"record_set: {path}: {wrong}; deltaproof gen --for KIND --dir DIR writes it") from None
     if not isinstance(manifest, dict) or "calls" not in manifest or "invariant" not in manifest:

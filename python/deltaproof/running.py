@@ -196,7 +196,8 @@ class Process:
         except ValueError:
             raise Ended("crashed", "its process wrote something other than a reply") from None
         if said.get("imported"):
-            raise Ended("imports-the-referee", f"the candidate imports {said['imported'][0]}; put the kernel into a file of its own")
+            says = f"the candidate imports {said['imported'][0]}; put the kernel into a file of its own"
+            raise Ended("imports-the-referee", says)
         if "failed" in said:
             raise Ended("crashed", str(said["failed"]).strip().splitlines()[-1])
         return said
@@ -215,7 +216,8 @@ class Process:
         for name, (dtype, _, _) in one.tensors.items():
             if dtype not in self.dtypes:
                 raise format_error(
-                    f"judge: {name} of the case {one.name} is {dtype}, which numpy alone does not have; install ml_dtypes, or judge fp32 cases"
+                    f"judge: {name} of the case {one.name} is {dtype}, which numpy alone does not have; "
+                    "install ml_dtypes, or judge fp32 cases"
                 )
         if self.arena is None:
             self.map(folder, capacity)

@@ -27,7 +27,7 @@ class columns_beside {
  public:
   /// Finite, of the same length, or empty: their sum is 0 then. They are emptied.
   void take(const std::vector<flat*>& x);
-  /// [y][x]; all y are of one length.
+  /// [y][x]; all y are finite and of one length.
   [[nodiscard]] by_run inner(std::span<const flat* const> y) const;
 
  private:
