@@ -16,7 +16,10 @@ precompile() {
   name=$1; shift
   printf '#include <%s>\n' "$@" > "$before/$name.hpp"
   # shellcheck disable=SC2086
-  "$compiler" $flags -fpch-instantiate-templates -x c++-header "$before/$name.hpp" -o "$before/$name.pch"
+  case $compiler in
+    *clang*) "$compiler" $flags -fpch-instantiate-templates -x c++-header "$before/$name.hpp" -o "$before/$name.pch" ;;
+    *) "$compiler" $flags -x c++-header "$before/$name.hpp" ;;
+  esac
 }
 
 case $what in
@@ -49,7 +52,10 @@ case $what in
     # shellcheck disable=SC2086
     precompile all algorithm cmath functional map optional string vector boost/multiprecision/gmp.hpp \
       boost/multiprecision/mpfr.hpp $own
-    flags="-include-pch $before/all.pch $flags" ;;
+    case $compiler in
+      *clang*) flags="-include-pch $before/all.pch $flags" ;;
+      *) flags="-include $before/all.hpp $flags" ;;
+    esac ;;
 esac
 [ -s "$before/files" ]
 # shellcheck disable=SC2086
