@@ -40,6 +40,21 @@ double inner(const flat& x, const flat& y) {
   return sum;
 }
 
+bool mend(std::span<double> faulty, std::span<const double> correct) {
+  bool breaks = false;
+  for (std::size_t i = 0; i < faulty.size(); ++i) {
+    if (std::isfinite(faulty[i])) continue;
+    breaks = breaks || std::isfinite(correct[i]);
+    faulty[i] = correct[i];
+  }
+  return breaks;
+}
+
+bool is_far_from_the_end(const range_seen& range) {
+  return range[static_cast<std::size_t>(formed::state)] < far_from_the_end &&
+         range[static_cast<std::size_t>(formed::output)] < far_from_the_end;
+}
+
 void columns_beside::take(const std::vector<flat*>& x) {
   count_ = x.size();
   std::size_t length = 0;

@@ -89,8 +89,17 @@ struct fault_run {
   bool lost_tokens = false;
   std::vector<flat> difference;
   lane_norms finite_norms;      ///< of its error, where the whole lane was run
+  bool breaks = false;          ///< something is not finite there that is in the run without the fault
   std::vector<fault_sums> own;  ///< what no result enters
 };
+
+/// fp32 ends at 3.4e38; terms and factors of a sum take the rest.
+inline constexpr double far_from_the_end = 1e20;
+/// Puts the values of a correct run where those of a faulty one are not finite. Whether any of them is finite.
+bool mend(std::span<double> faulty, std::span<const double> correct);
+/// Whether what is not finite in a faulty run is the fault's doing alone: no sum of the plan may overflow (overflow.hpp) where
+/// its own runs stay this far below the end of the range.
+[[nodiscard]] bool is_far_from_the_end(const range_seen& range);
 
 /// A run that faults are planted in.
 struct run_without {

@@ -130,12 +130,9 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
   if (at.state && c.tokens == at.range.tokens)
     out.difference[1] = difference(faulty.final_state.data(), plain.final_state.data(), plain.final_state.size());
   if (c.tokens < at.judged) return out;
-  for (std::size_t j = 0; j < faulty.o.size(); ++j) {
-    if (!std::isfinite(faulty.o.data()[j])) faulty.o.data()[j] = plain.o.data()[j];
-  }
-  for (std::size_t j = 0; j < faulty.final_state.size(); ++j) {
-    if (!std::isfinite(faulty.final_state.data()[j])) faulty.final_state.data()[j] = plain.final_state.data()[j];
-  }
+  const bool breaks_o = mend(faulty.o.entries(), plain.o.entries());
+  const bool breaks_state = mend(faulty.final_state.entries(), plain.final_state.entries());
+  out.breaks = at.stays_in_range() && (breaks_o || (at.state && breaks_state));
   out.finite_norms = norms(errors_of_run(t.p, std::move(faulty), t.truth, at), buckets(at.judged, t.unit), at.judged);
   return out;
 }
@@ -286,7 +283,7 @@ lane_limits limits_of(const lane& at, const drawn& runs, const std::vector<thres
   return out;
 }
 
-/// By the norms alone; what is not finite is left to the projections, which do not see it either.
+/// By the norms alone, of what is finite.
 bool is_beyond(const lane_norms& n, const lane_limits& limits) {
   for (std::size_t b = 0; b < n.rms.size() && b < limits.rms.size(); ++b) {
     if (n.rms[b] > limits.rms[b]->value || n.max[b] > limits.max[b]->value) return true;
@@ -316,6 +313,7 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
   out.variants = static_cast<std::size_t>(std::count_if(
       t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return v.order == t.variants.front().order; }));
   std::optional<std::size_t> variant;  // of the first lane: a kernel has one
+  const bool far = is_far_from_the_end(runs.range);
 
   for (const choice& c : lanes) {
     if (t.stopped()) return out;
@@ -346,7 +344,7 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
         const fault_run& run = planted->faults.empty() ? fresh[i - first] : planted->faults[i];
         if (run.lost_tokens) continue;  // another shape, which no kernel's file has
         add_lane(run, parts, result, all[i]);
-        if (is_beyond(run.finite_norms, limits_here)) beyond[i] = 1;
+        if (is_beyond(run.finite_norms, limits_here) || (run.breaks && far)) beyond[i] = 1;
       }
       const std::lock_guard guard(lock);
       done += count;

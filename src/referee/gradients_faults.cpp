@@ -155,11 +155,14 @@ fault_run run_fault(const fault& f, const gradient_trial& t, const choice& c, co
   if (out.lost_tokens) return out;
   out.difference = by_tensor(c.at, minus(faulty, runs.plain));
   if (!c.whole) return out;
+  bool far = true;
   for (std::size_t k = 0; k < faulty.size(); ++k) {
-    for (std::size_t i = 0; i < faulty[k].size(); ++i) {
-      if (!std::isfinite(faulty[k][i])) faulty[k][i] = runs.plain[k][i];
-    }
+    const bool breaks = mend(faulty[k], runs.plain[k]);
+    out.breaks = out.breaks || (breaks && c.at.parts[k].judged && c.at.parts[k].skip.empty());
+    far =
+        far && std::all_of(runs.plain[k].begin(), runs.plain[k].end(), [](double x) { return std::fabs(x) < far_from_the_end; });
   }
+  out.breaks = out.breaks && far;
   const part_values errors = errors_of_values(t, faulty, c.at);
   for (std::size_t k = 0; k < errors.size(); ++k) {
     if (!c.at.parts[k].judged) continue;
@@ -275,6 +278,7 @@ fault_draws draw_gradient_faults(const gradient_trial& t, const drawn_gradients&
   std::vector<std::vector<fault_sums>> all(out.all.size(), std::vector<fault_sums>(tensors, nothing));
   std::set<std::size_t> beyond;
   std::vector<error_sizes> sizes(tensors, {none, none});
+  const bool far = is_far_from_the_end(runs.range);
   for (const choice& c : chosen) {
     if (t.stopped()) return out;
     out.slice += (out.slice.empty() ? "" : "; ") + slice_text(c, c.at.parts.front().rows);
@@ -294,7 +298,8 @@ fault_draws draw_gradient_faults(const gradient_trial& t, const drawn_gradients&
       const fault_run& run = drawn->faults[i];
       if (run.lost_tokens) continue;  // another shape, which no kernel's file has
       add_lane(run, drawn->parts, result, all[i]);
-      if (is_beyond(run.finite_norms, runs.first_place[c.lane], runs.first_change[c.lane], limits)) beyond.insert(i);
+      if (is_beyond(run.finite_norms, runs.first_place[c.lane], runs.first_change[c.lane], limits) || (run.breaks && far))
+        beyond.insert(i);
     }
   }
   for (std::size_t i = 0; i < out.all.size(); ++i) {

@@ -282,6 +282,28 @@ TEST(referee, refutes_every_visible_fault_by_the_outputs_alone) {
   }
 }
 
+// A fault that leaves infinity or NaN is refuted by that, and power counts it.
+TEST(referee, counts_a_fault_that_leaves_infinities_among_those_that_these_inputs_show) {
+  const bench b(small(op_kind::gated_delta_rule, "strong-decay", 120), "fla-chunk-gdn", 64);
+  const auto is_finite = [](const tensor& t) {
+    const std::vector<double> values = t.to_doubles();
+    return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+  };
+  const check_report right = b.judge(b.run(nullptr, false));
+  ASSERT_EQ(right.judged, verdict::holds) << right.reason;
+  const std::vector<const fault*>& visible = right.conformance->power.visible;
+  std::size_t infinite = 0;
+  for (const fault& f : faults(pass_kind::forward)) {
+    if (!applies(f, b.p, b.path)) continue;
+    const result r = b.run(&f, false);
+    if (is_finite(r.o) && is_finite(*r.final_state)) continue;
+    ++infinite;
+    EXPECT_EQ(b.judge(r).judged, verdict::refuted) << f.name;
+    EXPECT_NE(std::find(visible.begin(), visible.end(), &f), visible.end()) << f.name;
+  }
+  EXPECT_GE(infinite, 3U);
+}
+
 TEST(referee, a_transposed_final_state_is_refuted_with_the_layout_in_words) {
   generation g;
   g.op = op_kind::delta_rule;
@@ -422,12 +444,20 @@ TEST(referee, inputs_that_show_nothing_are_vacuous) {
   problem p = generate(g);
   const std::vector<double> zeros(p.v.size(), 0.0);
   p.v = tensor::from_doubles(bf16, p.v.shape(), zeros, "v");
-  const bench b(p, "fla-chunk-delta", 16);
-  const check_report report = b.judge(b.run(nullptr, false));
+  const bench token_by_token(p, "fla-recurrent-delta");
+  const check_report report = token_by_token.judge(token_by_token.run());
   EXPECT_EQ(report.judged, verdict::vacuous) << report.reason;
   EXPECT_THAT(report.conformance->power.visible, IsEmpty());
   EXPECT_THAT(report.reason, HasSubstr("can show none"));
   EXPECT_THAT(report.remedy, HasSubstr("gen --regime"));
+
+  // What a fault reads behind the last token may be NaN: that shows.
+  const bench b(p, "fla-chunk-delta", 16);
+  const check_report in_chunks = b.judge(b.run(nullptr, false));
+  EXPECT_EQ(in_chunks.judged, verdict::vacuous) << in_chunks.reason;
+  ASSERT_EQ(in_chunks.conformance->power.visible.size(), 1U);
+  EXPECT_EQ(in_chunks.conformance->power.visible.front()->name, "update-multiplies-padding");
+  EXPECT_THAT(in_chunks.reason, HasSubstr("writes only zeros would pass"));
 }
 
 TEST(referee, gates_outside_the_contract_are_named) {
