@@ -76,7 +76,7 @@ class Judgement:
         lines = [f"judge        {self.word}, reward {self.reward:g}" + (f": {self.why}" if self.why else "")]
         lines += [f"caught       {f.name} ({f.case}): {f.says}" for f in self.caught]
         lines += [f"case         {name}: {v.word}" for name, v in self.verdicts.items()]
-        if self.verdicts:
+        if any(v.power for v in self.verdicts.values()):  # not looked for once the candidate is refuted
             share = f"{100 * self.power:.0f} %"
             lines.append(f"power        {share} of the planted faults would be seen on at least one of these inputs")
         lines.append(f"again        judge(..., seed={self.seed}) draws the same inputs; this took {self.seconds:.0f} s")
@@ -412,8 +412,10 @@ def _joined(
     open_ = [one.name for one in judged if one.name not in verdicts or verdicts[one.name].word == "undecided"]
     if trial.caught:
         word, why = "refuted", ""
-    elif late or open_ or not judged:
+    elif late or not judged or any(one.name not in verdicts for one in judged):
         word, why = "undecided", "time ran out" + (f" before {', '.join(open_)}" if open_ else "")
+    elif open_:
+        word, why = "undecided", "; ".join(f"{name}: {verdicts[name].reason}" for name in open_)
     elif power < least_power:
         word, why = (
             "vacuous",

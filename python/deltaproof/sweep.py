@@ -93,7 +93,7 @@ def client_of(where: str, workers: int):
     elif kind in ("tcp", "tls", "ucx"):
         return Client(where), None
     else:
-        raise SystemExit(f"deltaproof: --cluster {where} is not a kind of cluster; give local, here, local:N, ssh:HOST,HOST, slurm:PARTITION or tcp://HOST:PORT")
+        raise SystemExit(f"deltaproof: --cluster {where} is not a kind of cluster; give local, here, local:N, ssh:HOST,HOST, slurm:PARTITION or a Dask scheduler's address (tcp://HOST:PORT); for Kubernetes see docs/sweep.md")
     return Client(cluster), cluster
 
 

@@ -151,7 +151,12 @@ void conformance_text(const plan_report& plan, const check_report& report, const
         text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) +
                 "): " + std::string(s.planted->what);
       }
-      line("diagnosis", text.empty() ? "no planted fault explains the error" : text);
+      const bool infinite = std::any_of(plan.statistics.begin(), plan.statistics.end(),
+                                        [](const judged_statistic& s) { return !std::isfinite(s.got); });
+      if (text.empty())
+        text = infinite ? "not known: the result is not finite, so its error cannot be compared with those of planted faults"
+                        : "no planted fault explains the error";
+      line("diagnosis", text);
     }
     std::string invisible;
     for (const fault* f : plan.power.invisible) invisible += (invisible.empty() ? "" : ", ") + std::string(f->name);

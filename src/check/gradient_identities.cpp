@@ -336,7 +336,7 @@ void conclude(gradient_identities& out) {
   if (out.judged == verdict::refuted) return;
   if (!holding.empty()) {
     out.judged = verdict::holds;
-    out.reason = "the two sides of " + holding + " differ by no more than the roundings of the formats can explain";
+    out.reason = "the two sides of " + holding + " differ by no more than their limits allow";
     std::string unseen;
     for (const auto& [name, error] : out.visible) {
       if (error >= 1) unseen += (unseen.empty() ? "" : ", ") + name;

@@ -133,8 +133,9 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
     for (std::size_t s = 0; s < w.size(); ++s) {
       if (done[s] + p[s].tokens > w[s].tokens) {
         throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + ": the parts up to this one hold " +
-                          std::to_string(done[s] + p[s].tokens) + " tokens, more than the " + std::to_string(w[s].tokens) +
-                          " in " + whole.problem_path + "; give parts that do not overlap");
+                          std::to_string(done[s] + p[s].tokens) + " tokens, but the whole, " + whole.problem_path +
+                          ", has only " + std::to_string(w[s].tokens) +
+                          "; give the whole run that these parts make up, or parts of this whole that do not overlap");
       }
       if (i == 0) require_same_state(whole, s, parts[i], s);
       require_same_tokens(whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]),

@@ -73,7 +73,7 @@ std::vector<entry> list_formats() {
     const format& f = row.value;
     out.push_back({std::string(row.name),
                    std::to_string(f.precision) + " significant bits, largest " + detail::general(largest(f), 10) + ", u = 2^-" +
-                       std::to_string(f.precision),
+                       std::to_string(f.precision) + " (rounded to nearest)",
                    {{"smallest normal", detail::general(smallest_normal(f), 10)},
                     {"smallest subnormal", detail::general(smallest_subnormal(f), 10)},
                     {"infinities", f.has_infinity ? "yes" : "no"},

@@ -183,7 +183,12 @@ std::string headlines_html(const std::vector<ledger_row>& ledger) {
     out += "<li><p><span class=\"kind v-" + row.verdict + "\">" + spaced(row.verdict) + "</span><em>" + line(row.statement) +
            "</em></p><p class=\"soft\">" + line(row.conditions) + " <a href=\"#ledger\">" + escaped(row.id) + "</a></p></li>\n";
   }
-  return out.empty() ? out : "<h2>Claims to read first</h2>\n<ul class=\"findings\">\n" + out + "</ul>\n<h2>Answers</h2>\n";
+  return out.empty() ? out
+                     : "<h2>Claims to read first</h2>\n<p class=\"soft\">Others made these claims. The word before each is "
+                       "our verdict. Conditional: true under the conditions named. Fails in format: true of real numbers, "
+                       "not in the formats named. Artefact: the number has another cause than is said.</p>\n"
+                       "<ul class=\"findings\">\n" +
+                           out + "</ul>\n<h2>Answers</h2>\n";
 }
 
 std::string ledger_html(const std::vector<ledger_row>& ledger) {
@@ -232,9 +237,9 @@ std::string page_of(const std::filesystem::path& folder, const named_files& fres
       "content=\"width=device-width,initial-scale=1\"><title>deltaproof: stability report</title><style>" +
       std::string(style) +
       "</style></head><body>\n<header><h1>deltaproof: stability report</h1>\n<p class=\"soft\">Delta-rule linear attention in "
-      "finite precision: what holds, what does not, and how each sentence was found. Each finding states the kind of its "
-      "evidence (proved, exhaustive, certified, sampled, worst found, measured) and the command that makes it "
-      "again.</p></header>\n" +
+      "finite precision: what holds, what does not, and how each sentence was found. Claims of others come first, each with our "
+      "verdict on it. Then each study has its findings: each states the kind of its evidence (proved, exhaustive, certified, "
+      "sampled, worst found, measured) and the command that makes it again.</p></header>\n" +
       headlines_html(ledger) + "<ul class=\"answers\">\n";
   for (const report& r : reports) {
     out += "<li><p class=\"question\">" + line(r.question) + "</p><p class=\"answer\">" + line(r.answer) + " <a href=\"#" +

@@ -90,7 +90,7 @@ void require_not_stdout(const identity& of, const std::string& option, const fs:
 
 CLI::Validator given() {
   return {[](const std::string& word) {
-            if (word.empty()) return std::string("is empty; give a path, or leave the option out if it is not required");
+            if (word.empty()) return std::string("is empty; give a path");
             return std::string();
           },
           ""};

@@ -82,7 +82,8 @@ namespace {
 
 [[noreturn]] void too_deep(const std::string& where, std::size_t line, const std::string& what) {
   throw format_error(where + ": line " + std::to_string(line) + ": nests deeper than " + std::to_string(deepest_nesting) +
-                     " levels (" + what + "); no file of this kind does, so it is damaged or malicious");
+                     " levels (" + what +
+                     "), which no file written by deltaproof does; check that the path names the right file");
 }
 
 }  // namespace

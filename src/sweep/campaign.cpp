@@ -102,9 +102,11 @@ void campaign::propose(std::string_view by, std::string_view point) {
   if (by != "search" && by != "random" && by != "shrink")
     throw refuse("its proposer is " + in_quotes(by) + "; the proposer must be search, random or shrink");
   const auto parts = parts_of(point);
-  if (parts.size() != search->space.size() || point.ends_with(','))
-    throw refuse("it must have " + std::to_string(search->space.size()) +
-                 " parts NAME=NUMBER separated by commas, one for each key of [space]");
+  if (parts.size() != search->space.size() || point.ends_with(',')) {
+    std::string names;
+    for (const search_range& range : search->space) names += (names.empty() ? "" : ", ") + range.name;
+    throw refuse("it must give a number to each key of [space], as NAME=NUMBER separated by commas; the keys are " + names);
+  }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const search_range& range = search->space[i];
     double value = 0;
