@@ -45,8 +45,6 @@ def waiting(campaign: str, folder: str) -> tuple[list[int], dict[str, int]]:
         counts[task["state"]] = counts.get(task["state"], 0) + 1
         if task["state"] in ("todo", "damaged", "failed"):
             todo.append(task["index"])
-        if task["state"] == "other-build":
-            raise SystemExit(f"deltaproof: {folder} holds results of another build; take a new folder for each build")
     return todo, counts
 
 

@@ -24,7 +24,7 @@ static_assert(std::endian::native == std::endian::little, "deltaproof needs a li
 constexpr std::size_t integer_bytes = 8;
 
 std::string hex(double x) {
-  char text[40];
+  char text[64];
   std::snprintf(text, sizeof text, "%a (%.17g)", x, x);
   return text;
 }

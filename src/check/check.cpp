@@ -377,30 +377,6 @@ void add_gradients(judged_gradients& gradients, check_report& out) {
   for (tensor_report& t : alone.tensors) out.tensors.push_back(std::move(t));
 }
 
-std::string remedy_for(const check_report& out, int max_bits) {
-  if (out.judged == verdict::undecided) {
-    if (out.stopped) return "allow more time: give a larger --max-seconds, or leave it out";
-    if (out.conformance && !out.conformance->adequacy.judged)
-      return "state the accuracy that you need with --accuracy, or judge by another plan";
-    if (out.conformance && out.conformance->conforms == verdict::undecided)
-      return "use inputs on which emulating the plan does not overflow, or judge by another plan";
-    return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
-                           : "the reference's radius is too wide at 1024 bits: use fewer tokens or larger limits";
-  }
-  if (out.judged != verdict::vacuous) return "";
-  if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0)
-    return "use a problem with at least one token";
-  const auto zeros_pass = [](const tensor_report& t) { return t.bounds_are_blind || t.errors.rel_fro.lower > 1; };
-  if (!out.diverges && !out.conformance && std::any_of(out.tensors.begin(), out.tensors.end(), zeros_pass))
-    return "lower --max-error until zeros would exceed it, use inputs whose exact outputs are not 0, or judge by a plan";
-  return !out.diverges && out.conformance && out.conformance->judged
-             ? std::string("use inputs that can show a fault, for example: deltaproof gen --regime typical") +
-                   (out.conformance->stages_missing.empty()
-                        ? ""
-                        : "; or store every stage of the kernel: each element is then judged by a bound of its own")
-             : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
-}
-
 check_report judge_gradients_alone(const problem& p, const result& r, const check_options& options) {
   for (const plan& one : options.plans) {
     if (one.backward.stated) continue;
@@ -429,7 +405,7 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
     judge_gradient_coverage(out);
   }
   note_missing_gradients(p, r, out);
-  out.remedy = remedy_for(out, options.judge.max_bits);
+  out.remedy = check_detail::remedy_for(out, options.judge.max_bits);
   return out;
 }
 
@@ -492,7 +468,7 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   note_missing_gradients(p, r, out);
   out.unread = find_unread(p, r);
   if (options.judge.strict_padding) refute_unread(out);
-  out.remedy = remedy_for(out, options.judge.max_bits);
+  out.remedy = check_detail::remedy_for(out, options.judge.max_bits);
   return out;
 }
 

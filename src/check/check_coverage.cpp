@@ -189,7 +189,8 @@ void check_detail::judge_coverage(check_report& out) {
     if (!passes(out.judged)) continue;
     if (t.coverage.share_not_judged() > most_not_judged) {
       out.judged = verdict::vacuous;
-      out.reason = "no limit is exceeded, but too little was judged; not judged: " + text;
+      out.reason = "no limit is exceeded, but more than " + detail::general(100 * most_not_judged, 2) +
+                   " % of a tensor was not judged: " + text;
     } else if (mostly_beyond) {
       const std::size_t beyond = t.coverage.overflowed + t.coverage.out_of_range;
       out.judged = verdict::vacuous;
@@ -224,6 +225,33 @@ void check_detail::judge_gradient_coverage(check_report& out) {
   }
   const std::string text = text_of_what_is_left(out, true);
   if ((passes(out.judged) || out.judged == verdict::vacuous) && !text.empty()) out.reason += "; not judged: " + text;
+}
+
+std::string check_detail::remedy_for(const check_report& out, int max_bits) {
+  if (out.judged == verdict::undecided) {
+    if (out.stopped) return "allow more time: give a larger --max-seconds, or leave it out";
+    if (out.conformance && !out.conformance->adequacy.judged)
+      return "state the accuracy that you need with --accuracy, or judge by another plan";
+    if (out.conformance && out.conformance->conforms == verdict::undecided)
+      return "use inputs on which emulating the plan does not overflow, or judge by another plan";
+    return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
+                           : "the reference's radius is too wide at 1024 bits: use fewer tokens or larger limits";
+  }
+  if (out.judged != verdict::vacuous) return "";
+  if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0)
+    return "use a problem with at least one token";
+  const auto sums_overflow = [](const tensor_report& t) { return t.coverage.overflowed_sums > 0; };
+  if (std::any_of(out.tensors.begin(), out.tensors.end(), sums_overflow))
+    return "use smaller inputs, on which no sum comes near the end of its format's range";
+  const auto zeros_pass = [](const tensor_report& t) { return t.bounds_are_blind || t.errors.rel_fro.lower > 1; };
+  if (!out.diverges && !out.conformance && std::any_of(out.tensors.begin(), out.tensors.end(), zeros_pass))
+    return "lower --max-error until zeros would exceed it, use inputs whose exact outputs are not 0, or judge by a plan";
+  return !out.diverges && out.conformance && out.conformance->judged
+             ? std::string("use inputs that can show a fault, for example: deltaproof gen --regime typical") +
+                   (out.conformance->stages_missing.empty()
+                        ? ""
+                        : "; or store every stage of the kernel: each element is then judged by a bound of its own")
+             : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
 }
 
 }  // namespace deltaproof

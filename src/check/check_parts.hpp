@@ -70,6 +70,8 @@ void refute_finite_beyond_range(const problem& p, const reference& ref, const st
 void count_coverage(const std::vector<pairing>& pairs, check_report& out);
 /// Takes a `holds` or `measured` back that rests on too little, and says in the reason how much of which tensor is not judged.
 void judge_coverage(check_report& out);
+/// What to do where a verdict is vacuous or undecided; else nothing.
+[[nodiscard]] std::string remedy_for(const check_report& out, int max_bits);
 
 /// Counts what the plan's limits on gradients say nothing of; a gradient of which too little is judged is vacuous.
 void judge_gradient_coverage(check_report& out);

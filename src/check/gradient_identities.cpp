@@ -100,14 +100,15 @@ std::optional<answers> exact_answers(const problem& p, const answers& like, cons
 }
 
 /// Fills the variances of `given`: how far each exact number moves from one rounding of the inputs to another; infinite where it
-/// is beyond its format. False where `options.stop` was set.
-bool measure_spread(const problem& p, answers& given, const identity_options& options) {
+/// is beyond its format. The mean of these exact answers; nothing where `options.stop` was set.
+std::optional<answers> measure_spread(const problem& p, answers& given, const identity_options& options) {
   std::vector<answers> runs;
   for (std::size_t run = 0; run < spread_runs; ++run) {
     auto exact = exact_answers(perturbed(p, options.judge.seed, run), given, options);
-    if (!exact) return false;
+    if (!exact) return std::nullopt;
     runs.push_back(std::move(*exact));
   }
+  answers mean = given;
   for (std::size_t x = 0; x < quantities; ++x) {
     given.variance[x].resize(given.value[x].size());
     for (std::size_t i = 0; i < given.value[x].size(); ++i) {
@@ -116,9 +117,10 @@ bool measure_spread(const problem& p, answers& given, const identity_options& op
       for (const answers& run : runs) squares += (run.value[x][i] - sum) * (run.value[x][i] - sum);
       const bool held = std::isfinite(round_nearest(sum, *given.stored[x]));
       given.variance[x][i] = held && std::isfinite(squares) ? squares / static_cast<double>(spread_runs - 1) : infinity;
+      mean.value[x][i] = held ? sum : 0;
     }
   }
-  return true;
+  return mean;
 }
 
 /// What comes of one head's equations.
@@ -228,7 +230,8 @@ identity_report report_on(const identity_equations& of, std::optional<double> ac
   return out;
 }
 
-/// The least relative error of each gradient that an identity shows, in the head where that is largest.
+/// The least relative error of each gradient that an identity shows, in the head where that is largest. `equations`: those of the
+/// exact answers, for a faulty gradient may be 0.
 std::map<std::string, double> visible_errors(const std::vector<identity_equations>& equations,
                                              const std::vector<std::vector<judged_head>>& judged, const answers& given) {
   std::map<std::string, double> out;
@@ -323,16 +326,19 @@ std::string why_refuted(const identity_report& i) {
 
 void conclude(gradient_identities& out) {
   std::size_t formed = 0;
-  std::string holding;
+  std::string holding, failing;
   for (const identity_report& i : out.identities) {
     if (!i.missing.empty()) continue;
     ++formed;
-    if (i.judged == verdict::refuted && out.judged != verdict::refuted) {
+    if (i.judged == verdict::refuted && out.judged == verdict::refuted) {
+      failing += (failing.empty() ? "; also beyond their limits: " : ", ") + i.name;
+    } else if (i.judged == verdict::refuted) {
       out.judged = verdict::refuted;
       out.reason = why_refuted(i);
     }
     if (i.judged == verdict::holds) holding += (holding.empty() ? "" : ", ") + i.name;
   }
+  out.reason += failing;
   if (out.judged == verdict::refuted) return;
   if (!holding.empty()) {
     out.judged = verdict::holds;
@@ -364,7 +370,8 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
         "pass returned");
   gradient_identities out;
   answers given = answers_of(r);
-  if (!measure_spread(p, given, options)) {
+  const std::optional<answers> exact = measure_spread(p, given, options);
+  if (!exact) {
     out.stopped = true;
     out.judged = verdict::undecided;
     out.reason =
@@ -373,11 +380,12 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
     out.remedy = "allow more time: give a larger --max-seconds, or leave it out";
     return out;
   }
-  const std::vector<identity_equations> equations = equations_of(inputs_as_doubles(p), given);
+  const inputs_as_doubles inputs(p);
+  const std::vector<identity_equations> equations = equations_of(inputs, given);
   std::vector<std::vector<judged_head>> judged(equations.size());
   for (std::size_t i = 0; i < equations.size(); ++i)
     out.identities.push_back(report_on(equations[i], options.judge.accuracy, judged[i]));
-  out.visible = visible_errors(equations, judged, given);
+  out.visible = visible_errors(equations_of(inputs, *exact), judged, given);
   conclude(out);
   out.blind = blind_spots(p, r, out);
   return out;

@@ -120,6 +120,11 @@ std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_ha
 
 /// A file as recorded: beside the verdict, else where it was. Throws: format_error if it is not there.
 fs::path located(const fs::path& recorded, const fs::path& verdict_file) {
+  if (recorded.empty())
+    throw format_error(
+        verdict_file.string() +
+        ": this verdict names no files, for its tensors were judged in memory; write them to files, check these, and "
+        "replay that verdict");
   const fs::path beside = verdict_file.parent_path() / recorded;
   if (fs::exists(beside)) return beside;
   if (fs::exists(recorded)) return recorded;

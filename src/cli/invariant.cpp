@@ -185,8 +185,8 @@ verb add_invariant(CLI::App* command, common_options& common) {
   run_files& files = common.files;
   files.reads(command
                   ->add_option("FILES,--whole", args->whole,
-                               "PROBLEM and RESULT of the whole, the run that the parts are compared with (gradients: the only "
-                               "run), or a folder that gen --for made")
+                               "A folder that gen --for made; or PROBLEM and RESULT of the whole, the run that the parts are "
+                               "compared with (gradients: the only run). FILES and --whole are one option: give either")
                   ->required()
                   ->expected(1, 2)
                   ->type_name("FILE"));

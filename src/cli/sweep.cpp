@@ -100,6 +100,7 @@ std::string_view word_for(sweep_folder::state state) {
 int run_list(const campaign& c, const sweep_arguments& args, const common_options& common) {
   const sweep_shard shard = shard_for(args);
   const sweep_folder folder(args.folder);
+  if (!args.folder.empty()) folder.refuse_another_build(c);
   json j = head_of(c, shard);
   j["tasks"] = json::array();
   std::string text;
@@ -154,7 +155,7 @@ std::string text_of(const sweep_outcome& o, const campaign& c, const std::string
   add(o.damaged, "whose file in the folder was damaged (each was run again, or is counted as lost or left to run)");
   add(o.failed, "that could not be judged");
   add(o.lost.size(), "lost");
-  add(o.left, "left to run (the same command runs them)");
+  add(o.left, "left to run (the same command goes on with them)");
   return out + "\n";
 }
 
@@ -257,14 +258,19 @@ verb add_merge(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<merge_arguments>();
   common.files.reads(
       command->add_option("DIR", args->folder, "The folder that sweep filled")->required()->type_name("DIR")->check(not_empty()));
-  common.files.writes(command->add_option("-o,--output", args->output, "The report to write (deltaproof.merge/1)")
+  common.files.writes(command->add_option("-o,--output", args->output, "The report to write, as JSON (deltaproof.merge/1)")
                           ->required()
                           ->type_name("FILE"));
   command->add_option("--page", args->page, "Also write the report as a page, index.html in this folder")
       ->type_name("DIR")
       ->check(not_empty());
-  common.files.reads(command->add_option("--baseline", args->baseline, "The JSON of an earlier merge: say what changed since")
-                         ->type_name("FILE"));
+  common.files.reads(
+      command->add_option("--baseline", args->baseline, "The report (-o) of an earlier merge: say what changed since")
+          ->type_name("FILE"));
+  command->footer(
+      "Exit codes: 0 every task is as expected, 1 one is not, 2 a task failed, or bad usage or input, 3 tasks are missing, lost "
+      "or "
+      "undecided.");
   return [args, &common] { return run_merge(*args, common); };
 }
 

@@ -209,8 +209,8 @@ stage_report measure_of_one_reading(const problem& p, const result& r, const sta
                                     const stage_options& options) {
   if (!r.chunk_size || *r.chunk_size == 0) {
     throw domain_error(
-        "measure_stages: the result states no chunk_size, and without it no stage can be measured; write chunk_size to the "
-        "result's metadata");
+        "measure_stages: the result states no chunk_size, and stages are those of chunks; if the kernel works in chunks, write "
+        "chunk_size to the result's metadata; the outputs of one that works token by token are judged by check alone");
   }
   const stage_inputs stored(r);
   require_sound(p, roundings, stored.aqk != nullptr);

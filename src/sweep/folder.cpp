@@ -62,14 +62,18 @@ void sweep_folder::open(const campaign& c) const {
   std::error_code none;
   fs::create_directories(folder_ / "tasks", none);
   if (none) throw format_error(folder_.string() + ": no folder can be made there: " + none.message());
-  if (fs::exists(file, none)) {
-    const std::string there = read_file(file, campaign_limit);
-    if (there == text) return;
-    const auto payload = unsealed(campaign_schema, there);
-    const std::string build = payload ? word_in(parsed(*payload), "build") : c.build;
-    if (build != c.build) throw of_another_build(file, build, c.build);
-  }
+  if (fs::exists(file, none) && read_file(file, campaign_limit) == text) return;
+  refuse_another_build(c);
   write_file(file, text);
+}
+
+void sweep_folder::refuse_another_build(const campaign& c) const {
+  const fs::path file = folder_ / "campaign.json";
+  std::error_code none;
+  if (!fs::exists(file, none)) return;
+  const auto payload = unsealed(campaign_schema, read_file(file, campaign_limit));
+  const std::string build = payload ? word_in(parsed(*payload), "build") : c.build;
+  if (build != c.build) throw of_another_build(file, build, c.build);
 }
 
 campaign sweep_folder::read(const std::string& build) const {

@@ -143,7 +143,11 @@ std::string to_text(const sweep_report& r) {
     for (const auto& [value, t] : values) {
       out += detail::padded(name, 13) + detail::padded(detail::printable_line(value), 24) + " " + std::to_string(t.holds) +
              " hold, " + std::to_string(t.refuted) + " refuted, " + std::to_string(t.judged() - t.holds - t.refuted) +
-             " undecided, vacuous or measured, largest error/limit " + share_text(t.worst_share) + "\n";
+             " undecided, vacuous or measured, largest error/limit " + share_text(t.worst_share);
+      for (const auto& [count, what] : {std::pair(t.failed, " failed"), {t.lost, " lost"}, {t.missing, " missing"}}) {
+        if (count > 0) out += ", " + std::to_string(count) + what;
+      }
+      out += "\n";
     }
   }
   constexpr std::size_t most = 5;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "deltaproof/algebra/tensor.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -12,6 +13,7 @@
 
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {
@@ -76,6 +78,8 @@ TEST(tensor, refuses_what_the_format_does_not_hold) {
       return what.find("'k'") != std::string::npos && what.find("element 1") != std::string::npos;
     }
   };
+  EXPECT_THAT(testing::thrown([] { static_cast<void>(tensor::from_doubles(bf16, {1}, std::vector<double>{0.1}, "k")); }),
+              ::testing::HasSubstr("0x1.999999999999ap-4 (0.10000000000000001), is not a value of BF16"));
   EXPECT_TRUE(refuses(bf16, 1 + 0x1p-8));
   EXPECT_FALSE(refuses(bf16, 1 + 0x1p-7));
   EXPECT_TRUE(refuses(bf16, 0x1p-134));

@@ -196,6 +196,19 @@ TEST(gradient_identities, say_which_token) {
   EXPECT_THAT(found.reason, ::testing::HasSubstr("token 31"));
 }
 
+// What an error would have to be is told by the exact gradient: the one that is judged may be 0.
+TEST(gradient_identities, say_of_a_gradient_that_was_never_written_what_they_detect) {
+  const problem p = generate(asked(op_kind::gated_delta_rule));
+  result r = exact_result(p, bf16);
+  const double before = check_gradient_identities(p, r).visible.at("dinitial_state");
+  tensor& t = r.gradients.at("dinitial_state");
+  t = in_format(fp32, t, std::vector<double>(t.size(), 0.0));
+  const gradient_identities found = check_gradient_identities(p, r);
+  EXPECT_EQ(found.judged, verdict::refuted);
+  EXPECT_LT(found.visible.at("dinitial_state"), 2 * before);
+  EXPECT_LT(before, 1);
+}
+
 TEST(gradient_identities, of_nothing_are_vacuous) {
   problem p = generate(asked(op_kind::gated_delta_rule));
   const auto zeros = [](const tensor& t) {

@@ -158,6 +158,12 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
   EXPECT_FALSE(other.reproduced);
   EXPECT_THAT(to_text(other), HasSubstr("the first bad stage is now w, but was u; the version is now 10.0.0, but was 9.9.9"));
 
+  auto in_memory = nlohmann::ordered_json::parse(text);
+  in_memory["problem"]["path"] = "";
+  write_file(at / "memory.json", in_memory.dump());
+  EXPECT_THAT(thrown([&] { static_cast<void>(replay(at / "memory.json", {}, "")); }),
+              HasSubstr("memory.json: this verdict names no files"));
+
   write_file(at / "plan.toml", "name = \"x\"\n");
   EXPECT_THAT(thrown([&] { static_cast<void>(replay(at, {}, "")); }), HasSubstr("plan.toml: its sha256 is"));
   fs::remove(at / "result.safetensors");

@@ -164,6 +164,8 @@ def another_build(box):
         end.write(b"another build")
     said = run(box, 2, "sweep", "c.toml", "-o", "whole", program=other).stderr
     expect("whole/campaign.json: made by build" in said, f"a folder of another build is refused by name: {said}")
+    said = run(box, 2, "sweep", "c.toml", "-o", "whole", "--list", program=other).stderr
+    expect("whole/campaign.json: made by build" in said, f"--list refuses it too: {said}")
     run(box, 0, "sweep", "c.toml", "-o", "others", "--tasks", "5", program=other)
     theirs = files(box / "others")[0]
     shutil.copytree(box / "whole", box / "mixed")

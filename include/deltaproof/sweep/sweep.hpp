@@ -62,6 +62,8 @@ class sweep_folder {
   explicit sweep_folder(std::filesystem::path folder) : folder_{std::move(folder)} {}
   /// Writes the campaign where it is not there. Throws: format_error if another build's is.
   void open(const campaign& c) const;
+  /// Throws: format_error if another build's campaign is there.
+  void refuse_another_build(const campaign& c) const;
   /// The campaign whose results these are. Throws: format_error if it is not there, damaged or another build's.
   [[nodiscard]] campaign read(const std::string& build) const;
 
