@@ -152,6 +152,7 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
   if (!s.kept.at) {
     if (s.single())
       return "the whole problem, which has one head: no smaller part was found that is refuted in the same way" + stop;
+    if (heads_tried == 0) return "the whole problem: no head was judged alone" + stop;
     return "the whole problem: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) +
            ") is refuted in the same way when judged alone" + stop;
   }

@@ -154,11 +154,11 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
                  (plans_own ? "; sums that the plan forms may overflow there too, depending on the order of their terms" : "");
     }
     for (std::size_t i = 0; i < draws.rms.size(); ++i) {
-      if (draws.rms[i].tensor != m.name) continue;
+      if (draws.rms[i].tensor != m.name || rounds_less) continue;  // the runs round as the plan says
       s.rms_limit = rms_limits[i];
       s.rms_ratio = draws.rms_got[i];
       const double rest = draws.rms_of_the_rest[i];
-      if (!rounds_less && rms_limits[i].finite && !(rest <= rms_limits[i].value) && s.judged != verdict::refuted) {
+      if (rms_limits[i].finite && !(rest <= rms_limits[i].value) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
         s.reason = m.name + ": on " + draws.slice + ", the rms of error/bound is " + digits(rest) + " even if the " +
                    std::to_string(excused_lines) + " worst rows and columns are left out; a kernel that conforms to the plan " +

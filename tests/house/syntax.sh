@@ -7,6 +7,7 @@ compiler=$1 root=$2 eigen=$3 generated=$4 what=$5
 own=
 flags="-std=c++20 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I$root/include -I$root/src -isystem $eigen"
 flags="$flags -DDELTAPROOF_VERSION=\"check\""
+case $compiler in *clang*) ;; *) flags="$flags --param=ggc-min-heapsize=700000" ;; esac  # as the preset gcc has it
 export GLIBC_TUNABLES=glibc.malloc.hugetlb=1  # the heap of clang in large pages takes less time
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT

@@ -118,6 +118,11 @@ TEST(referee, holds_for_a_kernel_that_rounds_less_than_its_plan) {
       how.stages = b.path == path_kind::chunk;
       const check_report report = b.judge(emulate(b.p, v, how, 1));
       EXPECT_EQ(report.judged, verdict::holds) << name << " without rounding " << one.what << ": " << report.reason;
+      for (const judged_stage& s : report.conformance->stages) {
+        const stage_measurement& m = stage_of(*report.conformance, s.name);
+        if (m.finer)
+          EXPECT_TRUE(!s.rms_limit && s.rms_ratio == m.rms_ratio) << name << " without rounding " << one.what << ": " << s.name;
+      }
     }
   }
   EXPECT_GT(tried, 50U);
