@@ -120,7 +120,7 @@ std::string reason_for(const check_report& c) {
     if (c.judged == verdict::vacuous)
       return "no element of " + t.name +
              " could be judged: at every one of them the exact recurrence has left the range of its formats";
-    if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";
+    if (c.judged == verdict::measured) return "no limit was given, so errors are measured and not judged";
     if (t.errors.unknown > 0) {
       return "the reference has no error bound for " + std::to_string(t.errors.unknown) + " elements of " + t.name +
              ": numbers of the recurrence leave the range of fp64 there, so it is not known whether the recurrence diverges";

@@ -194,9 +194,9 @@ void check_detail::judge_coverage(check_report& out) {
     } else if (mostly_beyond) {
       const std::size_t beyond = t.coverage.overflowed + t.coverage.out_of_range;
       out.judged = verdict::vacuous;
-      out.reason = "no limit is exceeded, but the exact recurrence has left the range of its formats in " +
-                   std::to_string(beyond) + " of " + std::to_string(t.coverage.elements) + " elements of o (" +
-                   detail::share_text(beyond, t.coverage.elements) + ")";
+      out.reason = "no limit is exceeded, but " + std::to_string(beyond) + " of " + std::to_string(t.coverage.elements) +
+                   " elements of o (" + detail::share_text(beyond, t.coverage.elements) +
+                   ") are not judged: the exact recurrence has left the range of its formats there or in the same chunk";
     } else if (farther) {
       out.judged = verdict::vacuous;
       out.reason = "no limit is exceeded, but the relative error of " + t.name + " is " +

@@ -130,7 +130,10 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     for (const judged_stage& s : plan.stages) {
       const stage_measurement& m = *plan.measured_stages->find(s.name);
       const bool within = s.judged == verdict::refuted && m.worst && m.worst->ratio <= 1;  // refuted by all its errors together
-      text += (text.empty() ? "" : ", ") + s.name + " " + (m.worst ? detail::general(m.worst->ratio, 3) : "-") +
+      const std::string ratio = !m.worst                                       ? "-"
+                                : m.worst->ratio > 1 && m.worst->ratio < 1.005 ? "just above 1"
+                                                                               : detail::general(m.worst->ratio, 3);
+      text += (text.empty() ? "" : ", ") + s.name + " " + ratio +
               (within                           ? " BAD (" + s.reason + ")"
                : s.judged == verdict::refuted   ? " BAD"
                : s.judged == verdict::undecided ? " undecided"
@@ -190,8 +193,8 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     line("diverges", "the exact recurrence leaves the range of its formats in " + std::to_string(d.heads) +
                          (d.heads == 1 ? " head" : " heads") + ", first at token " + std::to_string(d.token) +
                          " along T (sequence " + std::to_string(d.first.sequence) + ", head " +
-                         std::to_string(d.first.value_head) + "); from there on (" + std::to_string(d.skipped) +
-                         " outputs) infinity and NaN are correct, and finite values are not judged");
+                         std::to_string(d.first.value_head) + "); from the start of that chunk or token on (" +
+                         std::to_string(d.skipped) + " outputs) infinity and NaN are correct, and finite values are not judged");
   }
   if (!report.gradients_diverge.empty()) {
     const gradient_divergence& d = report.gradients_diverge.front();

@@ -98,8 +98,8 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
   } else {
     v.safe = true;
     v.reason = "no intermediate left the range of " + in + ", and the error " + digits(v.error) + " is within the limit " +
-               digits(v.limit) + "; one rounding of the largest intermediate (" + digits(v.decisive_error) +
-               ") is within it too: " +
+               digits(v.limit) + "; one rounding of the largest intermediate is " + digits(v.decisive_error) +
+               ", within it too: " +
                (v.decided_by == "bound"
                     ? stage_words(v.decisive.stage) + " cannot exceed " + digits(v.decisive.largest) + " in these draws"
                     : decisive_words(v));

@@ -448,7 +448,7 @@ class reader {
     require_stated(root, "gate.block", blocks, "no value of [gate] form or of [backward] blocks ends in -block");
     for (const std::string key : {"contract", "clip"}) {
       if (root.at_path("gate." + key) && !gated)
-        fail("[gate] " + key + " has no effect, so remove it: no op of the plan has a gate");
+        fail("[gate] " + key + " has no effect, so remove the section [gate]: no op of the plan has a gate");
     }
     if (root.at_path("inverse.association") && !(on_chunks && merged))
       fail("[inverse] association has no effect, so remove it: " + reason(needed::merges));

@@ -68,7 +68,7 @@ falsified falsify(Property property) {
 RC_GTEST_PROP(problem_cases, are_valid_by_default, (const problem_case& c)) {
   validate(c.given, "drawn");
   RC_ASSERT(c.given.tokens() >= 1U && c.given.tokens() <= 256U);
-  RC_ASSERT(rc::toString(c) == gen_command(c.made) + " (chunks of " + std::to_string(c.chunk_size) + ")");
+  RC_ASSERT(rc::toString(c) == gen_command(c.made) + "  # chunks of " + std::to_string(c.chunk_size));
 }
 
 TEST(problem_cases, a_kernel_that_keeps_its_plan_passes) {
@@ -84,7 +84,7 @@ TEST(problem_cases, a_fault_of_the_inverse_shrinks_to_three_tokens) {
   const falsified found = falsify([] { require_accepted(judged(*problem_cases(delta_cases()), "inverse-bf16-between-steps")); });
   // Row 2 is the first that is made from a rounded one.
   EXPECT_THAT(found.shown, HasSubstr("--T 3 --K 16 --V 16 --H 1 --HV 1 "));
-  EXPECT_THAT(found.shown, HasSubstr("(chunks of 16)"));
+  EXPECT_THAT(found.shown, HasSubstr("# chunks of 16"));
   EXPECT_THAT(found.said, HasSubstr("\nfirst bad    Ai, "));
   EXPECT_GT(found.steps, 0);
 }

@@ -24,7 +24,7 @@
 namespace deltaproof::testing {
 
 inline void showValue(const problem_case& c, std::ostream& out) {
-  out << gen_command(c.made) << " (chunks of " << c.chunk_size << ")";
+  out << gen_command(c.made) << "  # chunks of " << c.chunk_size;
 }
 
 /// Cases within the limits; they shrink as `simpler` says. The size of RapidCheck plays no part. Throws: as draw_case.
