@@ -306,7 +306,12 @@ std::vector<std::string> blind_spots(const problem& p, const result& r, const gr
         "l2norm in the kernel: nearly all of dq and dk is orthogonal to q and k, and I1 and I2 do not detect errors in these "
         "directions; only I5 does");
   for (const auto& [name, error] : found.visible) {
-    if (error >= 1) out.push_back(name + ": an error of 100 % would not be detected");
+    if (error < 1) continue;
+    const bool lacks = std::any_of(found.identities.begin(), found.identities.end(), [&, &x = name](const identity_report& i) {
+      return !i.missing.empty() && i.statement.find(x == "dinitial_state" ? "dh0" : x) != std::string::npos;
+    });
+    out.push_back(name + (lacks ? ": an equation with it lacks a tensor (see the lines \"not checked\")"
+                                : ": an error of 100 % would not be detected"));
   }
   return out;
 }
@@ -347,7 +352,7 @@ void conclude(gradient_identities& out) {
     for (const auto& [name, error] : out.visible) {
       if (error >= 1) unseen += (unseen.empty() ? "" : ", ") + name;
     }
-    if (!unseen.empty()) out.reason += "; not checked on these inputs: " + unseen;
+    if (!unseen.empty()) out.reason += "; errors of " + unseen + " would not be detected";
     return;
   }
   out.reason = formed == 0 ? "no identity could be formed: " + out.identities.front().missing

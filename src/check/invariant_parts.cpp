@@ -233,11 +233,14 @@ void require_same_values(const recorded_run& part, const char* name, const std::
     largest = std::max(largest, std::abs(x - y));
     if (!first) first = i;
   }
+  if (first && !given)
+    throw domain_error(part.problem_path + ": " + name + " is missing, which means zeros, and the " + whose +
+                       " is not 0; add it; " + remedy);
   if (first) {
     throw domain_error(part.problem_path + ": " + name + " is not the " + whose + ": " + std::to_string(differing) + " of " +
                        std::to_string(left.size()) + " entries differ, by up to " + detail::general(largest, 4) +
-                       "; the first at " + index_text(left, *first) + ": " + (given ? value_text(*given, *first) : "0 (absent)") +
-                       " here, but " + value_text(left, *first) + " there; " + remedy);
+                       "; the first at " + index_text(left, *first) + ": " + value_text(*given, *first) + " here, but " +
+                       value_text(left, *first) + " there; " + remedy);
   }
   if (narrower)
     notes.push_back(part.problem_path + ": " + name + " is in " + given->dtype() + ": it equals the " + left.dtype() + " " +

@@ -201,7 +201,7 @@ std::string identities_text(const gradient_identities& g) {
   for (const identity_report& i : g.identities) {
     out += detail::padded(i.name, 13);
     if (!i.missing.empty()) {
-      out += "not checked: " + i.missing + "\n";
+      out += "not checked: " + i.missing + "; " + i.statement + "\n";
       continue;
     }
     for (const double x : {i.residual, i.rounding, i.expected, i.limit}) out += detail::padded(detail::scientific(x, 3), 11);

@@ -49,10 +49,12 @@ const tensor* state_exchange::find(std::string_view name) const {
 
 state_exchange parse_state_exchange(const safetensors_file& file, const problem& p) {
   state_exchange x;
-  x.flush_every =
-      number_of<std::size_t>(file, "flush_every", "a whole number of tokens, 1 or more", [](std::size_t n) { return n > 0; });
+  x.flush_every = number_of<std::size_t>(file, "flush_every",
+                                         "a whole number of tokens, 1 or more, or leave the key out if the kernel has no ring",
+                                         [](std::size_t n) { return n > 0; });
   x.drop_below =
-      number_of<double>(file, "drop_below", "a factor above 0 and at most 1", [](double f) { return f > 0 && f <= 1; });
+      number_of<double>(file, "drop_below", "a factor above 0 and at most 1, or leave the key out if nothing is left out",
+                        [](double f) { return f > 0 && f <= 1; });
   if (const auto fold = file.metadata("fold")) x.fold = in_file(file, "fold", [&] { return fold_named(*fold); });
   if (const auto operand = file.metadata("fold_operand"))
     x.fold_operand = in_file(file, "fold_operand", [&] { return format_named(*operand); });
