@@ -175,7 +175,8 @@ TEST(Invariant, SplitFindsAStateThatIsNotCarried) {
   parts[1].given.initial_state = with(*parts[1].given.initial_state, 0, 8);
   EXPECT_THAT(thrown([&] { judge(invariant_kind::split, whole, parts); }), HasSubstr("1 of 384 entries differ"));
   parts[1].given.initial_state.reset();
-  EXPECT_THAT(thrown([&] { judge(invariant_kind::split, whole, parts); }), HasSubstr("is not the final_state of part0"));
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::split, whole, parts); }),
+              HasSubstr("initial_state is missing, which means zeros, and the final_state of part0"));
   parts = split_runs(p, {70, 80}, gdn, 64);
   parts[0].gave.final_state.reset();
   EXPECT_THAT(thrown([&] { judge(invariant_kind::split, whole, parts); }), HasSubstr("record it"));
