@@ -240,7 +240,9 @@ std::string check_detail::remedy_for(const check_report& out, int max_bits) {
   if (out.judged != verdict::vacuous) return "";
   if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0)
     return "use a problem with at least one token";
-  const auto sums_overflow = [](const tensor_report& t) { return t.coverage.overflowed_sums > 0; };
+  const auto sums_overflow = [](const tensor_report& t) {
+    return static_cast<double>(t.coverage.overflowed_sums) > most_not_judged * static_cast<double>(t.coverage.elements);
+  };
   if (std::any_of(out.tensors.begin(), out.tensors.end(), sums_overflow))
     return "use smaller inputs, on which no sum comes near the end of its format's range";
   const auto zeros_pass = [](const tensor_report& t) { return t.bounds_are_blind || t.errors.rel_fro.lower > 1; };

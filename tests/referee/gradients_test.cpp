@@ -189,6 +189,27 @@ TEST(gradients_by_plan, planted_faults_are_refuted_in_a_gradient) {
   EXPECT_GE(refuted * 10, planted * 8) << refuted << " of " << planted << "; missed:" << missed;
 }
 
+// The only planted fault whose gradients overflow where those of the plan do not.
+TEST(gradients_by_plan, power_counts_a_fault_whose_gradients_are_not_finite) {
+  generation g;
+  g.op = op_kind::kda;
+  g.gate = "-40";
+  g.tokens = 16;
+  g.key_dim = g.value_dim = 32;
+  g.key_heads = g.value_heads = 1;
+  g.cotangents = true;
+  const problem p = generate(g);
+  const plan declared = plan_named("fla-chunk-kda");
+  const plan_variant variant = gradient_variants(declared, p, path_kind::chunk, 64).front();
+  emulation_options options;
+  options.planted = &fault_named("dg-diagonal-in-blocks");
+  EXPECT_EQ(judged(p, emulate_gradients(p, variant, options), declared.name).judged, verdict::refuted);
+  const check_report clean = judged(p, emulate_gradients(p, variant), declared.name, true);
+  EXPECT_NE(clean.judged, verdict::refuted) << clean.reason;
+  const std::vector<const fault*>& visible = clean.conformance->power.visible;
+  EXPECT_NE(std::find(visible.begin(), visible.end(), options.planted), visible.end());
+}
+
 TEST(gradients_by_plan, a_fault_is_named_and_its_power_is_stated) {
   const problem p = made(op_kind::gated_delta_rule, 128, 1);
   const plan declared = plan_named("fla-chunk-gdn");
