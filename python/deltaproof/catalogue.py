@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from . import _core
+from ._core import format_error
 from .exchange import Problem, problem_of
 from .messages import python_words
 
@@ -110,7 +111,11 @@ def cases(
     regime's default. dtype: bf16, fp16, fp32 or fp64, or torch's. Further: B, H, HV, beta, gate, initial_state, rule,
     cu_seqlens, num_householder, cotangents (draw do and dfinal_state too). `to`: "torch", "numpy", or None for deltaproof.tensor. Nothing is made before it is asked for;
     a combination that cannot be is refused at once."""
-    listed = [r["name"] for r in _core.regimes()] if regimes is None else _each(regimes)
+    known = [r["name"] for r in _core.regimes()]
+    for one in _each(op):
+        if one in known:
+            raise format_error(f'cases: "{one}" is a regime, and op comes first; write cases(regimes="{one}")')
+    listed = known if regimes is None else _each(regimes)
     for name, one_op, t, k, v, d, seed in itertools.product(
         listed, _each(op), _each(T), _each(K), _each(V), _dtypes(dtype), _each(seeds)
     ):

@@ -64,6 +64,23 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Stored stages that no bound was derived for, those of one reason together; empty if there is none.
+std::string without_bounds_text(const plan_report& plan) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  if (!plan.measured_stages) return {};
+  for (const unjudged_stage& u : plan.measured_stages->unjudged) {
+    if (!u.stored) continue;
+    const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == u.reason; });
+    if (known == reasons.end())
+      reasons.push_back({u.reason, {u.name}});
+    else
+      known->second.push_back(u.name);
+  }
+  std::string text;
+  for (const auto& [reason, names] : reasons) text += (text.empty() ? "" : "; ") + joined(names) + ": " + reason;
+  return text;
+}
+
 /// A tensor that is off says nothing of the stage that made it so.
 std::string first_bad_text(const plan_report& plan, const std::string& stage) {
   const stage_row* const row = find_stage(stage);
@@ -141,6 +158,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     }
     line("stages", "worst error in units of its bound: " + text);
   }
+  if (const std::string text = without_bounds_text(plan); !text.empty()) line("no bounds", text);
   if (!plan.first_bad_stage.empty()) line("first bad", first_bad_text(plan, plan.first_bad_stage));
   if (judged_without_faults(report)) line("power", "not measured; " + std::string(no_limits_on_faults));
   if (plan.power.ran) {

@@ -32,12 +32,20 @@ bool stores_what_the_plan_stores(const gradient_trial& t) {
 }  // namespace
 
 void judge_backward_stages(const gradient_trial& t, plan_report& out) {
-  if (t.path != path_kind::chunk || t.r.backward_stages.empty() || !stores_what_the_plan_stores(t)) return;
-  if (!std::all_of(t.lanes.begin(), t.lanes.end(), [](const gradient_lane& at) { return at.whole; })) return;
+  if (t.path != path_kind::chunk || t.r.backward_stages.empty()) return;
+  if (!out.measured_stages) out.measured_stages.emplace();
+  const bool whole = std::all_of(t.lanes.begin(), t.lanes.end(), [](const gradient_lane& at) { return at.whole; });
+  if (!whole || !stores_what_the_plan_stores(t)) {
+    const char* const why = whole ? "the kernel stores more bits than its plan, and bounds know the plan's roundings only"
+                                  : "a head leaves the range of its formats in the backward pass";
+    for (const auto& [name, stage] : t.r.backward_stages) out.measured_stages->unjudged.push_back({name, why, true});
+    return;
+  }
   const bool overflows = std::any_of(out.statistics.begin(), out.statistics.end(),
                                      [](const judged_statistic& s) { return s.tensor.front() == 'd' && !s.limit.finite; });
   const backward_stage_report measured = measure_backward_stages(t.declared, t.p, t.r, t.options.threads);
-  if (!out.measured_stages) out.measured_stages.emplace();
+  auto& unjudged = out.measured_stages->unjudged;
+  unjudged.insert(unjudged.end(), measured.unjudged.begin(), measured.unjudged.end());
   for (const stage_measurement& m : measured.stages) {
     judged_stage s;
     s.name = m.name;

@@ -462,7 +462,7 @@ backward_stage_report measure_backward_stages(const plan& plan, const problem& p
     const std::string_view missing = missing_input(stage, stored, p), other = not_recomputed(stage, alternatives.front(), p);
     if (!missing.empty() || !other.empty()) {
       const std::string why = !other.empty() ? std::string(other) : std::string(missing) + " is not stored";
-      report.unjudged.push_back({std::string(stage), why, other.empty()});
+      report.unjudged.push_back({std::string(stage), why, true});
       continue;
     }
     empty.emplace(stage, tally(stored.find(stage)->element_format()));

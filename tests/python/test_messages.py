@@ -37,6 +37,8 @@ def test_errors_name_arguments(small):
         deltaproof.emulate(small, "fp32", "nonsense")
     with pytest.raises(deltaproof.format_error, match='did you mean "typical"'):
         list(deltaproof.cases("delta_rule", "typcal"))
+    with pytest.raises(deltaproof.format_error, match='"typical" is a regime, and op comes first'):
+        list(deltaproof.cases("typical"))
 
 
 def test_no_chunk_size_says_what_to_pass(small):

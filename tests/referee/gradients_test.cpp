@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -253,6 +254,24 @@ TEST(gradients_by_plan, not_finite_ones_are_refuted_and_named) {
   EXPECT_EQ(report.judged, verdict::refuted);
   EXPECT_THAT(report.reason, HasSubstr("dk is nan at sequence 0, key head 0, token 0"));
   EXPECT_EQ(refuted_tensors(report), std::set<std::string>{"dk"});
+}
+
+// What is stored and not looked at is said: a reader would take it for judged.
+TEST(gradients_by_plan, stages_that_cannot_be_recomputed_are_named_with_the_reason) {
+  problem p = made(op_kind::gated_delta_rule);
+  p.rule = rule_kind::exact;
+  const plan declared = plan_named("fla-chunk-gdn");
+  result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front());
+  r.stages.erase("h");
+  const check_report report = judged(p, r, declared.name);
+  EXPECT_NE(report.judged, verdict::refuted) << report.reason;
+  std::map<std::string, std::string> said;
+  for (const auto& one : nlohmann::json::parse(to_json(report, {})).at("stages_without_bounds")) said[one["name"]] = one["reason"];
+  EXPECT_EQ(said["dw"], "h is not stored");
+  EXPECT_THAT(said["dk"], HasSubstr("the update rule makes the step depend on k"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("\nno bounds "));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("dw"));
+  EXPECT_EQ(said.count("dh"), 0U);
 }
 
 TEST(gradients_by_plan, a_plan_without_a_backward_section_measures_them) {

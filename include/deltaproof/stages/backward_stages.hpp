@@ -22,7 +22,7 @@ namespace deltaproof {
 
 struct backward_stage_report {
   std::vector<stage_measurement> stages;  ///< in the order of judged_backward_stages
-  std::vector<unjudged_stage> unjudged;   ///< stored, and some input is not
+  std::vector<unjudged_stage> unjudged;   ///< stored, and cannot be recomputed
 
   [[nodiscard]] const stage_measurement* find(std::string_view name) const;
   /// The first stage with an element beyond its bound, or nothing.

@@ -58,9 +58,8 @@ inline std::filesystem::path usual_witness() {
   for (char& c : name) c = c == '/' ? '-' : c;
   if (++count > 1) name += "-" + std::to_string(count);
   const char* given = std::getenv("DELTAPROOF_WITNESS_DIR");
-  const std::filesystem::path folder =
-      given != nullptr ? std::filesystem::path(given)
-                       : std::filesystem::path(::testing::TempDir()) / ("deltaproof-" + std::to_string(getuid()));
+  std::filesystem::path folder = given == nullptr ? "" : given;
+  if (folder.empty()) folder = std::filesystem::path(::testing::TempDir()) / ("deltaproof-" + std::to_string(getuid()));
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   return folder / name;
