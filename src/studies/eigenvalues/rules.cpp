@@ -112,11 +112,16 @@ struct tally {
   }
 };
 
+template <class Rule, format F>
+double formed_step(const pair& c) {
+  return effective_step(Rule{}, rounded<F>::from_exact(c.beta), rounded<F>::from_exact(c.n)).value();
+}
+
 /// The step as a kernel forms it, or NaN / infinity.
 template <class Rule, format F>
 double kernel_step(const pair& c, rounding_place place, const truth<Rule>& exact_b) {
   if (place == rounding_place::step_only) return round_to<F>(exact_b).value();
-  return effective_step(Rule{}, rounded<F>::from_exact(c.beta), rounded<F>::from_exact(c.n)).value();
+  return formed_step<Rule, F>(c);
 }
 
 /// The |k|^2 behind the n that the kernel has.
@@ -128,27 +133,77 @@ rational norm_behind(const pair& c) {
   return value + half_gap * (1 - power_of_two(-20));
 }
 
+/// The same where double holds it.
+template <format F>
+double norm_in_double(const pair& c) {
+  return c.end == 0 ? c.n : c.n + (from_ordinal<F>(ordinal<F>(c.n) + c.end) - c.n) / 2 * (1 - 0x1p-20);
+}
+
 using tallies = std::array<tally, rounding_places.size()>;
+
+/// A case in exact numbers.
+template <class Rule, format F>
+struct exact_case {
+  rational n, x;
+  truth<Rule> b, stability;
+
+  explicit exact_case(const pair& c)
+      : n(norm_behind<F>(c)), x(exact(c.beta) * n), b(exact_step<Rule>(exact(c.beta), x)), stability(1 - b * cast(n, b)) {}
+};
+
+/// In these formats |k|^2, x, and b n for a rounded b are exact in double.
+template <format F>
+constexpr bool is_narrow = F.precision <= 11;
+
+/// Counts a case as the exact numbers would, or returns false where double does not decide it: next to a boundary, or where the
+/// case may be a new worst. Double knows beta phi(x) to 2^-45 beta where |R(x)| <= 1.
+template <class Rule, format F>
+bool count_in_double(const pair& c, tally& into) {
+  constexpr bool is_exact = std::is_same_v<Rule, euler>;
+  constexpr double u = unit_roundoff(F);
+  const double n = norm_in_double<F>(c), x = c.beta * n, b = c.beta * Rule::gain(x), of_b = is_exact ? 0 : c.beta * 0x1p-45;
+  const double bn = b * n, of_bn = is_exact ? 0 : of_b * n + std::fabs(bn) * 0x1p-50;
+  if (bn + of_bn < 0 || bn - of_bn > 2) return true;  // |R(x)| > 1
+  if (bn - of_bn < 0 || bn + of_bn > 2) return false;
+  double step = round_to<F>(b - of_b).value();
+  if (into.place != rounding_place::step_only) {
+    step = formed_step<Rule, F>(c);
+  } else if (step != round_to<F>(b + of_b).value()) {
+    return false;
+  }
+  const double got = step * n, error = std::fabs(got - bn) + of_bn;  // lambda = 1 - got
+  const bool beyond_unit = got < 0 || got > 2, beyond_decay = into.promises_decay && (got < 0 || got >= 1);
+  const double by_unit = (got < 0 ? -got : got - 2) / u, by_decay = (got < 0 ? -got : got - 1) / u;
+  if (!std::isfinite(step) || error > into.worst_error * u || (beyond_unit && by_unit >= into.unit.worst) ||
+      (beyond_decay && by_decay >= into.decay.worst) ||
+      (into.place == rounding_place::step_only && error > u * bn * (1 - 0x1p-40) && !is_exact))
+    return false;
+  ++into.cases;
+  if (beyond_unit) into.unit.count(x, by_unit);
+  if (beyond_decay) into.decay.count(x, by_decay);
+  if (beyond_decay && got > 1) ++into.negative;
+  return true;
+}
 
 template <class Rule, format F>
 void look_at(pair c, tallies& into) {
-  const rational beta = exact(c.beta);
   for (const int end : {0, -1, 1}) {
     c.end = end;
-    const rational n = norm_behind<F>(c);
-    const rational x = beta * n;
-    const truth<Rule> b = exact_step<Rule>(beta, x);
-    const truth<Rule> stability = 1 - b * cast(n, b);
-    if (stability > 1 || stability < -1) continue;
-    for (std::size_t i = 0; i < rounding_places.size(); ++i) {
-      if ((end != 0) != (rounding_places[i] == rounding_place::norm_too)) continue;
-      const double step = kernel_step<Rule, F>(c, rounding_places[i], b);
+    std::optional<exact_case<Rule, F>> exactly;
+    for (tally& of_place : into) {
+      if ((end != 0) != (of_place.place == rounding_place::norm_too)) continue;
+      if constexpr (is_narrow<F>) {
+        if (count_in_double<Rule, F>(c, of_place)) continue;
+      }
+      if (!exactly) exactly.emplace(c);
+      if (exactly->stability > 1 || exactly->stability < -1) continue;
+      const double step = kernel_step<Rule, F>(c, of_place.place, exactly->b);
       if (!std::isfinite(step)) {
-        ++into[i].not_finite;
+        ++of_place.not_finite;
         continue;
       }
-      const rational lambda = 1 - exact(step) * n;
-      into[i].count(c, x, lambda, stability, unit_roundoff(F), smallest_subnormal(F));
+      const rational lambda = 1 - exact(step) * exactly->n;
+      of_place.count(c, exactly->x, lambda, exactly->stability, unit_roundoff(F), smallest_subnormal(F));
     }
   }
 }
