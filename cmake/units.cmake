@@ -37,7 +37,7 @@ deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/le
 
 # What runs once a verdict. Files that read JSON go together, and so do those that read TOML: a unit that does costs five seconds more.
 deltaproof_group(deltaproof_plain plan plan/plan plan/plan_variants)
-deltaproof_group(deltaproof_plain toml plan/plan_toml plan/state_cache_toml check/suite_toml sweep/campaign_toml)
+deltaproof_group(deltaproof_plain toml plan/plan_sense plan/plan_toml plan/state_cache_toml check/suite_toml sweep/campaign_toml)
 deltaproof_group(deltaproof_plain regimes inputs/regimes inputs/regime_keys inputs/regime_law inputs/regime_laws)
 deltaproof_group(deltaproof_plain files support/read_file files/safetensors files/exchange files/exchange_write files/slice
   files/state_exchange files/view files/golden files/golden_file files/golden_gradients)

@@ -100,7 +100,7 @@ advised_kind advise_states(const problem& p, const looked_at& head, const advise
         c.choice.name = name;
         c.choice.plan = with_key(with_key(base, "", "name", "\"" + name + "\""), "state", "between_tokens", table);
         const plan_variant v = variant_of(c.choice.plan, p, path_kind::recurrent, 0);
-        c.choice.says = text_of(*v.state.cache) + (every > 1 ? " tokens" : "");
+        c.choice.says = text_of(*v.state.cache);
         set_costs(c.choice, f, how, every, head.all());
         const double times = how == block_rounding::stochastic ? stochastic_times : 1;
         c.bound = times * std::max(early, late);

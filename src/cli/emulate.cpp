@@ -29,7 +29,10 @@ struct emulate_arguments {
 
 /// What was asked for, else the first the plan names.
 path_kind path_for(const emulate_arguments& args, const plan& declared) {
-  return args.path.empty() ? declared.path.front() : path_named(args.path);
+  if (args.path.empty()) return declared.path.front();
+  if (args.path != "chunk" && args.path != "recurrent")
+    throw format_error("emulate: --path " + in_quotes(args.path) + ": use chunk or recurrent");
+  return path_named(args.path);
 }
 
 /// The fault that was asked for, if any. Throws: format_error if it cannot happen here.

@@ -94,7 +94,8 @@ std::vector<const plan*> plans_for_kernel(std::string_view kernel, const problem
 
 void require_fit(const plan& plan, const problem& p, path_kind path, std::size_t chunk) {
   if (path == path_kind::chunk && chunk == 0) {
-    throw format_error("plan " + plan.name + ": the chunk length is not known; state it (chunk_size in a result's metadata)");
+    throw format_error("plan " + plan.name +
+                       ": the result is of the chunk path and does not state its chunk length; add chunk_size to its metadata");
   }
   const std::string why = misfit(plan, p, path, chunk);
   if (!why.empty())

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Reads a plan. Shape first (sections, keys, types, values), then sense: what must be stated and what can mean nothing.
+// Reads the shape of a plan: sections, keys, types, values. Its sense: plan_sense.hpp.
 #include <algorithm>
 #include <cmath>
 
 #include "deltaproof/support/read_file.hpp"
 #include "plan/plan_keys.hpp"
+#include "plan/plan_sense.hpp"
 #include "plan/plan_words.hpp"
 #include "plan/state_cache_toml.hpp"
 #include "support/nearest_name.hpp"
@@ -18,11 +19,11 @@ namespace {
 
 using detail::suggestion;
 using plan_detail::all_columns;
+using plan_detail::as_stated;
 using plan_detail::for_each_key;
 using plan_detail::key;
 using plan_detail::names;
 using plan_detail::names_in;
-using plan_detail::needed;
 using plan_detail::one_part;
 using plan_detail::quoted;
 using plan_detail::stored_word;
@@ -53,7 +54,7 @@ class reader {
     }
     read_sections(root, p, false);
     if (const toml::node* node = root.get("when")) read_exceptions(*node, p);
-    require_sense(p, root);
+    plan_detail::require_sense({p, root, where_, when_lines_});
     return p;
   }
 
@@ -62,9 +63,10 @@ class reader {
 
   [[noreturn]] void fail(const std::string& what) const { throw format_error(where_ + ": " + what); }
   [[noreturn]] void fail(const std::string& key, const toml::node& value, const std::string& what) const {
-    const auto line = value.source().begin.line;
-    fail("line " + std::to_string(line) + ": " + key + " = " + quoted(value) + " " + what);
+    fail(line_of(value) + key + as_stated(value) + what);
   }
+
+  static std::string line_of(const toml::node& node) { return "line " + std::to_string(node.source().begin.line) + ": "; }
 
   static names sections() {
     names all;
@@ -100,12 +102,24 @@ class reader {
 
   void require_known(const toml::table& table, const std::string& section, const names& known) const {
     for (const auto& [name, value] : table) {
-      if (std::find(known.begin(), known.end(), name.str()) != known.end()) continue;
+      if (holds(known, name.str())) continue;
       const std::string in = section.empty() ? "" : "[" + section + "] ";
-      fail("line " + std::to_string(value.source().begin.line) + ": " + in + "there is no " +
-           (value.is_table() ? "section" : "key") + " " + in_quotes(name.str()) + suggestion(name.str(), known));
+      fail(line_of(value) + in + "there is no " + (value.is_table() ? "section" : "key") + " " + in_quotes(name.str()) +
+           suggestion(name.str(), known));
     }
   }
+  /// No key in an exception that a plan may state only once.
+  void require_replaceable(const toml::table& table, const std::string& section) const {
+    const names all = keys_of(section, false), known = keys_of(section, true);
+    for (const auto& [name, value] : table) {
+      if (holds(known, name.str()) || !holds(all, name.str())) continue;
+      std::string may;
+      for (const std::string_view one : known) may += (may.empty() ? "" : ", ") + std::string(one);
+      fail(line_of(value) + "[[when]] may not replace [" + section + "] " + std::string(name.str()) + "; of [" + section +
+           "] it may replace " + may);
+    }
+  }
+  static bool holds(const names& all, std::string_view one) { return std::find(all.begin(), all.end(), one) != all.end(); }
 
   const toml::node& required(const toml::table& table, const std::string& name) const {
     const toml::node* const node = table.get(name);
@@ -132,9 +146,9 @@ class reader {
   void list(const toml::node& node, const std::string& name, const Read& read) const {
     const toml::array* const array = node.as_array();
     if (array == nullptr) return read(node);
-    if (array->empty()) fail(name, node, "without entries; give at least one value that a kernel may use");
+    if (array->empty()) fail(name, node, "is empty; give at least one entry");
     if (array->size() > longest_list)
-      fail(name, node, "of " + std::to_string(array->size()) + " entries; give at most " + std::to_string(longest_list));
+      fail(name, node, "has " + std::to_string(array->size()) + " entries; give at most " + std::to_string(longest_list));
     for (const toml::node& one : *array) read(one);
   }
 
@@ -279,6 +293,7 @@ class reader {
       if (node == nullptr) continue;
       const toml::table* const table = node->as_table();
       if (table == nullptr) fail(std::string(section), *node, "must be a section, [" + std::string(section) + "]");
+      if (exception) require_replaceable(*table, std::string(section));
       require_known(*table, std::string(section), keys_of(section, exception));
       if (section == plan_detail::backward_section) p.backward.stated = true;
       for_each_key(p, [&](const key& k, auto& out) {
@@ -292,7 +307,7 @@ class reader {
   /// The keys that hold one value.
   void read_single(std::string_view section, const toml::table& table, plan& p) const {
     if (section == "gate") {
-      if (const toml::node* node = table.get("block")) p.gate.block = lengths(*node, "[gate] block", "").front();
+      if (const toml::node* node = table.get("block")) p.gate.block = length_of(*node, "[gate] block");
       if (const toml::node* node = table.get("contract")) p.gate.contract = interval(*node, "[gate] contract");
       if (const toml::node* node = table.get("clip")) p.gate.clip = interval(*node, "[gate] clip");
     }
@@ -311,10 +326,11 @@ class reader {
     if (const toml::node* node = table.get("rsqrt_ulps")) p.hardware.rsqrt_ulps = ulps(*node, "[hardware] rsqrt_ulps");
     if (const toml::node* node = table.get("flush_to_zero")) p.hardware.flush_to_zero = truth(*node, "[hardware] flush_to_zero");
     if (const toml::node* node = table.get("truncation")) p.hardware.truncation = truth(*node, "[hardware] truncation");
-    if (const toml::node* node = table.get("block")) p.hardware.block = lengths(*node, "[hardware] block", "").front();
+    if (const toml::node* node = table.get("block")) p.hardware.block = length_of(*node, "[hardware] block");
     if (const toml::node* node = table.get("accumulator_bits")) {
       const std::size_t bits = length_of(*node, "[hardware] accumulator_bits");
-      if (bits < 1 || bits > 52) fail("[hardware] accumulator_bits", *node, "must be between 1 and 52");
+      // As far as products are emulated.
+      if (bits > 28) fail("[hardware] accumulator_bits", *node, "must be between 1 and 28");
       p.hardware.accumulator_bits = static_cast<int>(bits);
     }
   }
@@ -342,14 +358,13 @@ class reader {
     if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number())
       fail(name, node, "must be two numbers, [first, second]");
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
-    if (!(ends.first < ends.second)) fail(name, node, "whose first number is not below its second; give the smaller one first");
+    if (!(ends.first < ends.second)) fail(name, node, "must be two numbers, the first below the second");
     return ends;
   }
 
   void read_exceptions(const toml::node& node, plan& p) {
     if (!node.is_array_of_tables())
-      fail("line " + std::to_string(node.source().begin.line) + ": \"when\" is " + quoted(node) +
-           "; write each exception as a section [[when]], in double brackets");
+      fail(line_of(node) + "\"when\" is " + quoted(node) + "; write each exception as a section [[when]], in double brackets");
     const toml::array& array = *node.as_array();
     if (array.size() > longest_list)
       fail("a plan has at most " + std::to_string(longest_list) + " sections [[when]], not " + std::to_string(array.size()));
@@ -363,125 +378,36 @@ class reader {
       if (const toml::node* value = table->get("dtypes")) e.dtypes = formats_of(*value);
       if (const toml::node* value = table->get("chunk")) e.chunk = lengths(*value, "[[when]] chunk", "");
       if (e.ops.empty() && e.dtypes.empty() && e.chunk.empty())
-        fail("[[when]] states no condition" + suggestion("chunk", names{"ops", "dtypes", "chunk"}));
-      require_reachable(e.ops, p.ops, false, "ops");
-      require_reachable(e.dtypes, p.dtypes, false, "dtypes");
-      require_reachable(e.chunk, p.chunk, any_chunk_, "chunk");
+        fail(line_of(one) + "[[when]] states no condition; state ops, dtypes or chunk in it");
+      const std::string at = line_of(one) + "[[when]] ";
+      require_reachable(e.ops, p.ops, at + "ops");
+      require_reachable(e.dtypes, p.dtypes, at + "dtypes");
+      if (!e.chunk.empty() && std::find(p.path.begin(), p.path.end(), path_kind::chunk) == p.path.end())
+        fail(at + "chunk has no effect, so remove it: path is recurrent");
+      if (!any_chunk_) require_reachable(e.chunk, p.chunk, at + "chunk");
       read_sections(*table, e.change, true);
+      when_lines_.push_back(line_of(one));
       p.when.push_back(std::move(e));
     }
   }
 
   template <class T>
-  void require_reachable(const std::vector<T>& condition, const std::vector<T>& all, bool any, const std::string& name) const {
+  void require_reachable(const std::vector<T>& condition, const std::vector<T>& all, const std::string& name) const {
     for (const T& value : condition) {
-      if (any || std::find(all.begin(), all.end(), value) != all.end()) continue;
+      if (std::find(all.begin(), all.end(), value) != all.end()) continue;
       std::string word;
       if constexpr (std::is_same_v<T, std::size_t>)
         word = std::to_string(value);
       else
         word = name_of(value);
-      fail("[[when]] " + name + " lists " + word + ", which " + name +
-           " at the top of the plan does not, so it can never match; remove it, or add it at the top of the plan");
+      fail(name + " lists " + word + ", which the plan's own " + name.substr(name.rfind(' ') + 1) +
+           " does not list, so it can never match; remove it, or add it there");
     }
-  }
-
-  void require_sense(const plan& p, const toml::table& root) const {
-    const bool on_chunks = std::find(p.path.begin(), p.path.end(), path_kind::chunk) != p.path.end();
-    const bool by_tokens = std::find(p.path.begin(), p.path.end(), path_kind::recurrent) != p.path.end();
-    const bool gated = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) { return gates_of(op) != gate_axes::none; });
-    const bool merged =
-        std::any_of(p.inverse.method.begin(), p.inverse.method.end(), [](const inverse_method& m) { return m.block > 0; });
-    const auto uses = [&](const auto& value) { return any_list_holds(p, value); };
-    const auto wanted = [&](needed where) {
-      switch (where) {
-        case needed::always:
-          return true;
-        case needed::chunk_only:
-          return on_chunks;
-        case needed::gate:
-          return gated;
-        case needed::gate_chunk:
-          return gated && on_chunks;
-        case needed::merges:
-          return on_chunks && merged;
-        case needed::tf32:
-          return uses(format_choice{format_choice::kind::fixed, tf32, {}});
-        case needed::backward:
-          return p.backward.stated;
-        case needed::backward_chunk:
-          return p.backward.stated && on_chunks;
-        case needed::backward_tokens:
-          return p.backward.stated && by_tokens;
-        case needed::backward_gate:
-          return p.backward.stated && gated;
-        case needed::backward_gate_chunk:
-          return p.backward.stated && gated && on_chunks;
-      }
-      return true;
-    };
-    const auto reason = [&](needed where) -> std::string {
-      if (where == needed::backward_tokens) return "path is chunk";
-      if (where == needed::backward_gate) return "no op of the plan has a gate";
-      if (!on_chunks && where != needed::gate) return "path is recurrent";
-      if (where == needed::merges) return "a diagonal block is the whole chunk and nothing is merged";
-      return "no op of the plan has a gate";
-    };
-    require_stated(root, "chunk", on_chunks, "path is recurrent");
-    for_each_key(p, [&](const key& k, const auto& list) {
-      const bool stated = !list.empty() || (k.name == plan_detail::update_operand && !p.v_new.update.empty());
-      if (wanted(k.where) && !stated && !k.has_default) fail(k.text() + " is not stated; a plan must state it");
-      if (!wanted(k.where) && stated && k.where != needed::tf32)
-        fail(k.text() + " has no effect, so remove it: " + reason(k.where));
-    });
-    if (const std::string why = plan_detail::contradiction(p); !why.empty()) fail(why);
-    for (const plan_exception& e : p.when) {
-      if (e.change.backward.stated && !p.backward.stated)
-        fail("[[when]] replaces keys of [backward], and the plan has no such section; add it, or remove the keys");
-    }
-    const auto has_blocks = [](gate_form f) { return f != gate_form::difference && f != gate_form::factored; };
-    const bool blocks = std::any_of(p.gate.form.begin(), p.gate.form.end(), has_blocks) ||
-                        std::any_of(p.backward.blocks.begin(), p.backward.blocks.end(), has_blocks);
-    if (!p.split.chunks.empty() && root.at_path("split.truncation").node() == nullptr)
-      fail("[split] truncation is not stated; a section [split] needs it");
-    if (p.split.chunks.empty() && root.get("split") != nullptr) fail("[split] chunks is not stated; a section [split] needs it");
-    require_stated(root, "gate.block", blocks, "no value of [gate] form or of [backward] blocks ends in -block");
-    for (const std::string key : {"contract", "clip"}) {
-      if (root.at_path("gate." + key) && !gated)
-        fail("[gate] " + key + " has no effect, so remove the section [gate]: no op of the plan has a gate");
-    }
-    if (root.at_path("inverse.association") && !(on_chunks && merged))
-      fail("[inverse] association has no effect, so remove it: " + reason(needed::merges));
-    if (uses(sum_order::tensor_core)) {
-      if (p.hardware.accumulator_bits == 0) fail("[hardware] accumulator_bits is not stated; [A] order tensor-core needs it");
-      if (!p.hardware.truncation)
-        fail("[A] order = \"tensor-core\" truncates, but [hardware] truncation = false; set it to true, or choose another order");
-    }
-  }
-
-  void require_stated(const toml::table& root, const std::string& path, bool wanted, const std::string& reason) const {
-    const bool stated = static_cast<bool>(root.at_path(path));
-    const std::size_t dot = path.find('.');
-    const std::string name =
-        dot == std::string::npos ? "\"" + path + "\"" : "[" + path.substr(0, dot) + "] " + path.substr(dot + 1);
-    if (wanted && !stated) fail(name + " is not stated; a plan must state it");
-    if (!wanted && stated) fail(name + " has no effect, so remove it: " + reason);
-  }
-
-  template <class T>
-  static bool any_list_holds(const plan& p, const T& value) {
-    bool found = false;
-    for_each_key(p, [&](const key&, const auto& list) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(list)>, choices<T>>) {
-        found = found || std::find(list.begin(), list.end(), value) != list.end();
-      }
-    });
-    return found ||
-           std::any_of(p.when.begin(), p.when.end(), [&](const plan_exception& e) { return any_list_holds(e.change, value); });
   }
 
   std::string where_;
   bool any_chunk_ = false;
+  std::vector<std::string> when_lines_;  ///< "line 104: " of each exception
 };
 
 }  // namespace

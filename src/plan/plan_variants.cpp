@@ -4,6 +4,7 @@
 // From a plan with lists to concrete arithmetics: exceptions are applied, words become formats, and lists become one
 // choice each.
 #include <algorithm>
+#include <numeric>
 
 #include "deltaproof/files/stage_table.hpp"
 #include "deltaproof/plan/plan.hpp"
@@ -89,10 +90,11 @@ bool matters(const key& k, const plan& first, const problem& p, path_kind path) 
   }
 }
 
-std::string word_of(const key& k, const format_choice& one) {
+std::string word_of(const key& k, const format_choice& one, path_kind path) {
+  const bool by_chunks = path == path_kind::chunk && k.name != plan_detail::between_calls;
   const std::string said = one.which == kind::none     ? "none"
                            : one.which == kind::stored ? "stored"
-                           : one.which == kind::cache  ? text_of(one.cache)
+                           : one.which == kind::cache  ? text_of(one.cache, by_chunks ? "chunks" : "tokens")
                                                        : std::string(name_of(one.value));
   return k.text() + " " + said;
 }
@@ -344,8 +346,8 @@ void require_whole_chunks(const plan& stated, std::size_t steps_per_token, std::
     if (one.which != kind::cache || one.cache.every * steps_per_token % chunk == 0) continue;
     throw format_error("plan " + stated.name + ": [state] between_calls stores the state every " +
                        std::to_string(one.cache.every) + " tokens, which is not a whole number of chunks of " +
-                       std::to_string(chunk) +
-                       " rows; set every so that it ends at a chunk boundary, or use another chunk length");
+                       std::to_string(chunk) + " rows; set the key every to a multiple of " +
+                       std::to_string(chunk / std::gcd(chunk, steps_per_token)) + " tokens, or use another chunk length");
   }
 }
 
@@ -386,7 +388,12 @@ std::vector<plan_variant> all_variants(const plan& stated, const problem& p, pat
     const list_type before = choice;
     for (std::size_t i = 1; i < list.size(); ++i) {
       choice = {list[i]};
-      const std::string word = word_of(k, static_cast<const typename list_type::value_type&>(list[i]));
+      std::string word;
+      if constexpr (std::is_same_v<list_type, choices<format_choice>>) {
+        word = word_of(k, list[i], path);
+      } else {
+        word = word_of(k, static_cast<const typename list_type::value_type&>(list[i]));
+      }
       add(first, word);
       out.back().is_reordered = k.name == "order" || k.name == "association";
       // A product that is in tf32 in this alternative only is in each of its directions.

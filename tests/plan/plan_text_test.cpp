@@ -119,7 +119,7 @@ TEST(plan_text, takes_a_list_wherever_it_takes_a_format) {
       }
       plan_lines t = full;
       expect_refused(t.set(section, key, "\"bf17\""), {key, "\"bf17\"", "did you mean \"bf16\"?"});
-      expect_refused(t.set(section, key, "[]"), {key, "a list without entries"});
+      expect_refused(t.set(section, key, "[]"), {key, "= [] is empty"});
       expect_refused(t.set(section, key, "32"), {key, "= 32", "must be text"});
       expect_refused(t.set(section, key, "[\"X\", \"X\"]"), {key, "twice"});
     }
@@ -142,6 +142,9 @@ TEST(plan_text, refuses_values_that_mean_nothing) {
   refused("gate", "contract", "[0.0, 0.0]", {"contract", "below"});
   refused("gate", "contract", "-5", {"contract", "two numbers"});
   refused("gate", "block", "0", {"block", "must be a whole number, 1 or more"});
+  refused("gate", "block", "[16, 32]", {"[gate] block = [16, 32] must be a whole number"});
+  refused("hardware", "block", "[8]", {"[hardware] block = [8] must be a whole number"});
+  refused("hardware", "exp2_ulps", "-1e-7", {"[hardware] exp2_ulps = -1e-07 must be"});
   refused("gate", "shift", "\"-15\"", {"shift", "from -1000 to 1000"});
   refused("gate", "shift", "nan", {"shift", "from -1000 to 1000"});
   refused("gate", "shift", "-15", {"[gate] shift has no effect", "first-block"});
@@ -156,7 +159,7 @@ TEST(plan_text, refuses_values_that_mean_nothing) {
   refused("hardware", "exp2_ulps", "-1", {"exp2_ulps", "ulps"});
   refused("hardware", "exp2_ulps", "inf", {"exp2_ulps", "ulps"});
   refused("hardware", "flush_to_zero", "1", {"flush_to_zero", "true or false"});
-  refused("hardware", "accumulator_bits", "60", {"accumulator_bits", "52"});
+  refused("hardware", "accumulator_bits", "60", {"accumulator_bits", "28"});
   refused("hardware", "truncation", "false", {"truncation", "tensor-core"});
   EXPECT_THAT([] { (void)parse_plan("name = \"x\"\nops = [\n", "mine.toml"); },
               ThrowsMessage<format_error>(AllOf(HasSubstr("mine.toml: line "), HasSubstr("not valid TOML"))));
@@ -210,6 +213,15 @@ TEST(plan_text, states_what_hardware_its_words_need) {
   t = plan_lines::full().drop("hardware", "accumulator_bits");
   expect_refused(t, {"accumulator_bits is not stated"});
   EXPECT_NO_THROW((void)t.set("A", "order", "[\"pairwise\", \"sequential\"]").read());
+  // A run that no products are emulated for is refused before it begins.
+  t = plan_lines::full();
+  expect_refused(plan_lines(t).set("hardware", "accumulator_bits", "29"), {"accumulator_bits = 29 must be between 1 and 28"});
+  expect_refused(plan_lines(t).set("u", "accumulate", "[\"fp32\", \"fp64\"]"),
+                 {"[A] order = \"tensor-core\" needs sums in fp32", "[u] accumulate is fp64"});
+  expect_refused(plan_lines(t).append("[[when]]\nchunk = 64\nbackward.dg = \"fp64\"\n"), {"[backward] dg is fp64"});
+  t.set("", "dtypes", "[\"bf16\", \"fp64\"]").set("o", "accumulate", "\"X\"");
+  expect_refused(t, {"[o] accumulate is fp64 where the inputs are"});
+  EXPECT_NO_THROW((void)t.set("A", "order", "\"pairwise\"").read());
 }
 
 TEST(plan_text, an_exception_replaces_lists_where_it_holds) {
@@ -234,12 +246,36 @@ TEST(plan_text, an_exception_replaces_lists_where_it_holds) {
     plan_lines wrong = plan_lines::full();
     expect_refused(wrong.append("[[when]]\n" + exception), why);
   };
-  refused("A.store = \"X\"\n", {"no condition"});
-  refused("chunk = 32\nA.store = \"X\"\n", {"chunk lists 32, which chunk at the top of the plan does not"});
-  refused("dtypes = \"fp64\"\nA.store = \"X\"\n", {"dtypes lists fp64, which dtypes at the top of the plan does not"});
+  refused("A.store = \"X\"\n", {"line ", "[[when]] states no condition; state ops, dtypes or chunk in it"});
+  refused("chunk = 32\nA.store = \"X\"\n", {"[[when]] chunk lists 32, which the plan's own chunk does not list"});
+  refused("dtypes = \"fp64\"\nA.store = \"X\"\n", {"[[when]] dtypes lists fp64, which the plan's own dtypes does not list"});
   refused("chunks = 64\n", {"did you mean \"chunk\"?"});
   refused("chunk = 64\nA.stor = \"X\"\n", {"did you mean \"store\"?"});
-  refused("chunk = 64\ngate.block = 8\n", {"there is no key \"block\""});
+  refused("chunk = 64\ngate.block = 8\n", {"[[when]] may not replace [gate] block", "it may replace cumsum, form, shift"});
+  refused("chunk = 64\nhardware.exp2_ulps = 1\n", {"[[when]] may not replace [hardware] exp2_ulps", "it may replace tf32"});
+}
+
+// What an exception chooses asks for its keys, and takes them.
+TEST(plan_text, an_exception_leaves_nothing_implicit) {
+  plan_lines t = plan_lines::full().set("gate", "form", "\"difference\"").append("[[when]]\nchunk = 64\n");
+  expect_refused(t, {"[gate] block has no effect"});
+  EXPECT_NO_THROW((void)plan_lines(t).append("gate.form = \"middle-block\"\ngate.shift = 1\n").read());
+  expect_refused(plan_lines(t).append("gate.form = \"middle-block\"\n").drop("gate", "block"), {"[gate] block is not stated"});
+
+  t = plan_lines::full().set("inverse", "method", "\"forward\"").append("[[when]]\nchunk = 64\n");
+  EXPECT_NO_THROW((void)plan_lines(t).append("inverse.method = \"forward16+block\"\n").read());
+  t.drop("inverse", "merge_operand").drop("inverse", "merge_accumulate").drop("inverse", "association");
+  EXPECT_NO_THROW((void)t.read());
+  expect_refused(plan_lines(t).append("inverse.merge_operand = \"fp32\"\n"),
+                 {"line ", "[[when]] [inverse] merge_operand has no effect", "nothing is merged"});
+  t.append("inverse.method = \"forward16+block\"\n");
+  expect_refused(t, {"line ", "[[when]] [inverse] merge_operand is not stated"});
+  t.append("inverse.merge_operand = \"fp32\"\n");
+  expect_refused(t, {"[[when]] [inverse] merge_accumulate is not stated"});
+  EXPECT_NO_THROW((void)t.append("inverse.merge_accumulate = \"fp32\"\n").read());
+
+  expect_refused(plan_lines::full().append("[[when]]\nchunk = 64\nsplit.chunks = 2\n"),
+                 {"line ", "[[when]] [split] chunks has no effect without a section [split]"});
 }
 
 TEST(plan_text, the_stored_v_new_can_carry_the_update) {
@@ -329,7 +365,7 @@ TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
     refused("l2norm", "epsilon", value, {"[l2norm] epsilon", "above 0 and below 1", "\"given\""});
   }
   refused("l2norm", "epsilon", "[1e-6, 1e-6]", {"[l2norm] epsilon", "twice"});
-  refused("l2norm", "epsilon", "[]", {"[l2norm] epsilon", "a list without entries"});
+  refused("l2norm", "epsilon", "[]", {"[l2norm] epsilon = [] is empty"});
   // In an exception too, where the ops it holds for have channels alone.
   plan_lines t = plan_lines::full().set("", "ops", "[\"kda\", \"gated_delta_rule\"]").drop("v_new", "decay");
   EXPECT_NO_THROW((void)plan_lines(t).append("[[when]]\nops = \"gated_delta_rule\"\nv_new.decay = \"v_new\"\n").read());
@@ -367,7 +403,7 @@ TEST(plan_text, says_what_is_rounded_on_the_way_to_a_stage) {
   EXPECT_EQ(two[0].o.scale_store, fp16);
   EXPECT_EQ(two[1].name, "mine ([beta] into rows)");
   expect_refused(plan_lines(all).set("gate", "clip", "[20, -20]"),
-                 {"[gate] clip = a list whose first number is not below its second"});
+                 {"[gate] clip = [20, -20] must be two numbers, the first below the second"});
   expect_refused(plan_lines(all).set("gate", "clip", "-20"), {"[gate] clip", "must be two numbers"});
   expect_refused(plan_lines(all).set("beta", "into", "\"row\""), {"[beta] into = \"row\"", "product, rows"});
 }
@@ -378,6 +414,7 @@ TEST(plan_text, words_are_formats_of_the_problem) {
                      .set("beta", "format", "[\"given\", \"X\"]")
                      .set("gate", "cumsum", "\"given\"");
   t.set("A", "store", "\"none\"").set("state", "store", "\"none\"").set("state", "accumulate", "\"fp64\"");
+  t.set("A", "order", "\"pairwise\"");  // tensor cores have no sums in fp64
   const auto all = variants(t.read(), small(op_kind::kda, fp16, fp32), path_kind::chunk, 64);
   EXPECT_EQ(all[0].beta, fp32);
   EXPECT_EQ(all[1].beta, fp16);

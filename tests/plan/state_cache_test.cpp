@@ -34,7 +34,8 @@ TEST(state_caches, say_format_scale_rounding_residual_and_period) {
   EXPECT_FALSE(v.state.between_tokens);
   EXPECT_EQ(*v.state.cache, (state_cache{scaled("int8", "row", scale_format::fp16), block_rounding::error_feedback,
                                          element_named("bf16"), 0, 16}));
-  EXPECT_EQ(text_of(*v.state.cache), "int8, scale row in fp16, rounding error-feedback with a residual in bf16, stored every 16");
+  EXPECT_EQ(text_of(*v.state.cache, "chunks"),
+            "int8, scale row in fp16, rounding error-feedback with a residual in bf16, stored every 16 chunks");
 }
 
 TEST(state_caches, stand_in_lists_beside_plain_formats) {
@@ -63,16 +64,18 @@ TEST(state_caches, of_calls_are_formats_too) {
 
 TEST(state_caches, of_calls_end_with_a_chunk) {
   EXPECT_THAT([] { (void)first_of(with("between_calls", "{format = \"mxfp8\", rounding = \"nearest\", every = 100}")); },
-              ThrowsMessage<format_error>(AllOf(HasSubstr("every 100 tokens"), HasSubstr("chunks of 64 rows"))));
+              ThrowsMessage<format_error>(
+                  AllOf(HasSubstr("every 100 tokens"), HasSubstr("chunks of 64 rows"), HasSubstr("a multiple of 64 tokens"))));
 }
 
 TEST(state_caches, leave_nothing_implicit_and_refuse_what_can_mean_nothing) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> refused{
       {R"({scale = "row", scale_format = "fp32", rounding = "nearest"})", {"format is not stated"}},
       {R"({format = "int8", scale_format = "fp32", rounding = "nearest"})", {"scale is not stated"}},
-      {R"({format = "int8", scale = "row", rounding = "nearest"})", {"scale_format is not stated"}},
+      {R"({format = "int8", scale = "row", rounding = "nearest"})", {"scale_format is not stated; a scale needs it: fp32"}},
       {R"({format = "int8", scale = "row", scale_format = "fp32"})", {"rounding is not stated"}},
-      {R"({format = "mxfp8", rounding = "error-feedback"})", {"residual is not stated"}},
+      {R"({format = "mxfp8", rounding = "error-feedback"})",
+       {"line ", "residual is not stated; rounding = \"error-feedback\" needs it: fp32"}},
       {R"({format = "mxfp8", rounding = "stochastic"})", {"seed is not stated"}},
       {R"({format = "mxfp8", scale = "row", rounding = "nearest"})", {"scale = \"row\"", "has no effect", "fixes its scales"}},
       {R"({format = "mxfp8", rounding = "nearest", residual = "fp32"})", {"residual = \"fp32\"", "has no effect"}},
@@ -101,7 +104,7 @@ TEST(state_caches, leave_nothing_implicit_and_refuse_what_can_mean_nothing) {
   }
   // Elsewhere a table is no format.
   EXPECT_THAT([] { (void)plan_lines::full().set("u", "store", int8_row).read(); },
-              ThrowsMessage<format_error>(AllOf(HasSubstr("[u] store"), HasSubstr("must be text"))));
+              ThrowsMessage<format_error>(AllOf(HasSubstr("[u] store is a table; it must be text"))));
 }
 
 }  // namespace

@@ -182,8 +182,8 @@ struct state_cache {
 
   friend bool operator==(const state_cache&, const state_cache&) = default;
 };
-/// "int8, scale row in fp32, rounding error-feedback with a residual in bf16, stored every 16".
-[[nodiscard]] std::string text_of(const state_cache& cache);
+/// "int8, scale row in fp32, rounding error-feedback with a residual in bf16, stored every 16 tokens"; `steps` is what it counts.
+[[nodiscard]] std::string text_of(const state_cache& cache, std::string_view steps = "tokens");
 
 /// The backward pass of one concrete arithmetic. Tensors by their names in files; dS is the cotangent of the state, held in
 /// `accumulate`, and dh its stored copy at the end of each chunk.
