@@ -28,8 +28,9 @@ class key_reader {
     const std::string wanted(expected_format);
     if (!stated) fail("format", "is absent; the file must say " + wanted + " in its metadata");
     if (stated == other_format) {
-      fail("format", "is " + in_quotes(*stated) + "; a " + wanted +
-                         " file is needed here: give the problem file first, then the result file");
+      const bool problem = expected_format == problem_format;
+      throw format_error(file_.where() + ": is a " + (problem ? "result" : "problem") + " file (metadata key format is " +
+                         in_quotes(*stated) + "), where a " + (problem ? "problem" : "result") + " file is needed");
     }
     fail("format", "is " + in_quotes(*stated) + "; only " + wanted + " is read here");
   }
@@ -95,11 +96,9 @@ class key_reader {
   std::vector<std::string_view> taken_;
 };
 
-tensor required(const safetensors_file& file, std::string_view name) {
+tensor required(const safetensors_file& file, std::string_view name, const std::string& needed = "it is required") {
   const safetensors_entry* entry = file.find(name);
-  if (entry == nullptr) {
-    throw format_error(file.where() + ": tensor " + std::string(name) + " is missing; it is required");
-  }
+  if (entry == nullptr) throw format_error(file.where() + ": tensor " + std::string(name) + " is missing; " + needed);
   return file.load(*entry);
 }
 
@@ -118,19 +117,17 @@ void note_tensors(const safetensors_file& file, std::span<const Name> known, not
 }
 
 std::vector<std::int64_t> offsets_of(const safetensors_file& file) {
-  if (const safetensors_entry* entry = file.find("cu_seqlens"); entry != nullptr && entry->dtype == "I32") {
-    throw format_error(file.where() + ": tensor cu_seqlens: dtype I32 where I64 is required; save cu_seqlens.to(torch.int64)");
+  const safetensors_entry* const entry = file.find("cu_seqlens");
+  if (entry == nullptr) return {};
+  if (entry->dtype != "I64") {
+    throw format_error(file.where() + ": tensor cu_seqlens: dtype " + entry->dtype + " where I64 is required; save it as int64");
   }
-  const std::optional<tensor> t = optional_tensor(file, "cu_seqlens");
-  if (!t) return {};
-  if (!t->is_integer()) {
-    throw format_error(file.where() + ": tensor cu_seqlens: dtype " + t->dtype() + " where I64 is required");
-  }
-  if (t->rank() != 1 || t->size() < 2) {
-    throw shape_error(file.where() + ": tensor cu_seqlens: shape " + shape_text(t->shape()) +
+  const tensor t = file.load(*entry);
+  if (t.rank() != 1 || t.size() < 2) {
+    throw shape_error(file.where() + ": tensor cu_seqlens: shape " + shape_text(t.shape()) +
                       " should be [N+1], the N+1 offsets of N >= 1 sequences");
   }
-  return t->to_integers();
+  return t.to_integers();
 }
 
 void require_floating(const tensor& t, const std::string& where) {
@@ -163,10 +160,17 @@ std::optional<std::size_t> chunk_size_of(const safetensors_file& file, key_reade
   return std::nullopt;
 }
 
-/// Whether its shape follows from the chunk length.
-bool needs_chunks(std::string_view stage) {
-  const stage_axes axes = find_stage(stage)->axes;
-  return axes == stage_axes::pairs || axes == stage_axes::states;
+/// The shape of a stage must be right; that of some follows from the chunk length.
+void require_stage(const tensor& t, const result& r, const problem& p, const std::string& where) {
+  const stage_axes axes = find_stage(t.name())->axes;
+  const bool chunks = axes == stage_axes::pairs || axes == stage_axes::states;
+  if (chunks && !r.chunk_size) {
+    throw format_error(
+        where + ": tensor " + t.name() +
+        ": its shape depends on the chunk length, and the metadata does not state it; add chunk_size to the metadata");
+  }
+  const auto [shape, layout] = shape_of_stage(t.name(), p, r.chunk_size.value_or(1));
+  require_shape(t, shape, std::string(layout) + (chunks ? " with chunk_size = " + std::to_string(*r.chunk_size) : ""), where);
 }
 
 void validate_stages(const result& r, const problem& p, const std::string& where) {
@@ -180,13 +184,7 @@ void validate_stages(const result& r, const problem& p, const std::string& where
     const auto found = r.stages.find(std::string(name));
     if (found == r.stages.end()) continue;
     const tensor stage = found->second.named(found->first);
-    if (needs_chunks(name) && !r.chunk_size) {
-      throw format_error(
-          where + ": tensor " + std::string(name) +
-          ": its shape depends on the chunk length, and the metadata does not state it; add chunk_size to the metadata");
-    }
-    const auto [shape, layout] = shape_of_stage(name, p, r.chunk_size.value_or(1));
-    require_shape(stage, shape, layout, where);
+    require_stage(stage, r, p, where);
     if (name == "g_cumsum_log2" && stage.dtype() != "F32" && stage.dtype() != "F64") {
       throw format_error(where + ": tensor g_cumsum_log2: dtype " + stage.dtype() + " where F32 or F64 is required");
     }
@@ -200,13 +198,7 @@ void validate_backward_stages(const result& r, const problem& p, const std::stri
       for (const std::string_view one : backward_stage_names) known += (known.empty() ? "" : ", ") + std::string(one);
       throw format_error(where + ": stage " + in_quotes(name) + " of the backward pass is unknown; the stages are " + known);
     }
-    if (needs_chunks(name) && !r.chunk_size) {
-      throw format_error(
-          where + ": tensor " + name +
-          ": its shape depends on the chunk length, and the metadata does not state it; add chunk_size to the metadata");
-    }
-    const auto [shape, layout] = shape_of_stage(name, p, r.chunk_size.value_or(1));
-    require_shape(stage.named(name), shape, layout, where);
+    require_stage(stage.named(name), r, p, where);
   }
 }
 
@@ -225,7 +217,7 @@ void validate_gradients(const result& r, const problem& p, const std::string& wh
     const tensor* of = differentiated(p, name);
     if (of == nullptr) {
       throw format_error(where + ": tensor " + name + " is the gradient of " + name.substr(1) +
-                         ", which the problem does not have; drop it, or give the problem " + name.substr(1));
+                         ", which the problem does not have; leave " + name + " out of the result");
     }
     require_shape(gradient.named(name), of->shape(), "the shape of " + name.substr(1), where);
   }
@@ -350,8 +342,12 @@ problem parsed(const safetensors_file& file, notes_list& notes, void (*validated
   p.d_final_state = detail::optional_tensor(file, "dfinal_state");
   p.cu_seqlens = detail::offsets_of(file);
   if (gate != gate_kind::none) {
-    p.raw = raw_gate{gate, detail::required(file, "g"), detail::required(file, "A_log"), detail::optional_tensor(file, "dt_bias"),
-                     lower_bound.value_or(0)};
+    if (gate == gate_kind::bounded && !lower_bound)
+      keys.fail("gate_lower_bound",
+                "is absent; gate_activation = bounded needs it: the least log decay, a finite number below 0");
+    const std::string needed = "gate_activation = " + std::string(name_of(gate)) + " needs it";
+    p.raw = raw_gate{gate, detail::required(file, "g", needed), detail::required(file, "A_log", needed),
+                     detail::optional_tensor(file, "dt_bias"), lower_bound.value_or(0)};
     p.g.reset();
     validated(p, file.where());
     p.g = gate_of(p, *p.raw, file.where());
@@ -364,7 +360,11 @@ problem parsed(const safetensors_file& file, notes_list& notes, void (*validated
 
   constexpr std::array<std::string_view, 11> known{
       "q", "k", "v", "beta", "g", "initial_state", "cu_seqlens", "do", "dfinal_state", "A_log", "dt_bias"};
-  detail::note_tensors(file, std::span(known).first(p.raw ? known.size() : 9), notes);
+  detail::note_tensors(file, std::span<const std::string_view>(known), notes);
+  for (const std::string_view name : std::span(known).last(2)) {
+    if (!p.raw && file.find(name) != nullptr)
+      notes.push_back(file.where() + ": tensor " + in_quotes(name) + " is ignored: gate_activation is none");
+  }
   for (const auto& [key, value] : file.metadata()) {
     if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata key " + in_quotes(key) + " is unknown; ignored");
   }
@@ -471,7 +471,7 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   detail::validate_gradients(r, p, where);
   if (!r.gradients.empty() && !p.has_cotangents()) {
     notes.push_back(where + ": tensor " + in_quotes(r.gradients.begin()->first) +
-                    " is a gradient; gradients are judged only if the problem has do or dfinal_state: add one of them to it");
+                    " is a gradient; to have it judged, record the do or dfinal_state of the backward pass in the problem");
   }
   detail::note_tensors(file, std::span<const std::string>(known), notes);
   for (const auto& [key, value] : file.metadata()) {

@@ -159,8 +159,9 @@ class header_reader {
   // The header begins with '{', so there is always a name that the value belongs to.
   bool fail_value(const std::string& what) const {
     if (depth_ == 1) {
-      throw format_error(where_ + ": header: " + in_quotes(name_) + " is " + what +
-                         "; it must be an object, with dtype, shape and data_offsets");
+      throw format_error(
+          where_ + ": header: " + in_quotes(name_) + " is " + what +
+          (in_metadata() ? "; it must be an object of strings" : "; it must be an object, with dtype, shape and data_offsets"));
     }
     if (in_metadata()) fail("has " + what + " for " + in_quotes(field_) + "; metadata values are strings");
     fail("has " + what + " in " + field_ + "; " +

@@ -19,6 +19,16 @@ tensor state_kv(const tensor_view& view, layout_kind layout, std::string name) {
   return copied(layout == layout_kind::vk && view.shape().size() > 1 ? view.with_last_axes_swapped() : view, std::move(name));
 }
 
+/// A refusal of a shape. Where the caller's axes were swapped before they were looked at, it says so.
+shape_error refusal(const shape_error& e, layout_kind layout) {
+  std::string text = e.what();
+  for (const char* name : {"dfinal_state", "h", "dh", "dinitial_state"}) {
+    if (layout == layout_kind::vk && text.find("tensor " + std::string(name) + ":") != std::string::npos)
+      text += "; state_layout is vk, so the last two axes of your buffer were swapped first";
+  }
+  return shape_error(text);
+}
+
 std::filesystem::path named(const std::filesystem::path& path, const char* ending) {
   std::filesystem::path out = path;
   out += ending;
@@ -49,7 +59,7 @@ problem copied(const problem_view& view) {
   try {
     validate(p, "problem_view");
   } catch (const shape_error& e) {
-    if (std::string_view(e.what()).find("tensor initial_state") == std::string_view::npos) throw;
+    if (std::string_view(e.what()).find("tensor initial_state") == std::string_view::npos) throw refusal(e, view.state_layout);
     if (view.state_layout == layout_kind::kv)
       throw shape_error(std::string(e.what()) + "; state_layout is kv: if your buffer is [N, HV, V, K], set layout_kind::vk");
     const std::array<std::size_t, 4> expected{p.sequence_count(), p.value_heads(), p.value_dim(), p.key_dim()};
@@ -95,7 +105,11 @@ result copied(const result_view& view, const problem& p) {
   if (!r.path && view.chunk_size) r.path = path_kind::chunk;
   r.chunk_size = view.chunk_size;
   r.producer = view.producer;
-  validate(r, p, "result_view");
+  try {
+    validate(r, p, "result_view");
+  } catch (const shape_error& e) {
+    throw refusal(e, view.state_layout);
+  }
   return r;
 }
 

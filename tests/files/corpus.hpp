@@ -206,7 +206,7 @@ inline void add_headers(std::vector<corpus_file>& files) {
                                                                                     {"array", "[]"}}) {
     header("format-tensor-is-" + name, "{\"x\":" + value + "}", "it must be an object");
   }
-  header("format-metadata-is-text", R"({"__metadata__":"t"})", "it must be an object");
+  header("format-metadata-is-text", R"({"__metadata__":"t"})", "it must be an object of strings");
   header("format-metadata-number", R"({"__metadata__":{"a":1}})", "metadata values are strings");
   header("format-metadata-array", R"({"__metadata__":{"a":[]}})", "metadata values are strings");
   header("format-metadata-object", R"({"__metadata__":{"a":{}}})", "metadata values are strings");
@@ -288,7 +288,7 @@ inline void add_problems(std::vector<corpus_file>& files) {
                           .add("v", "F32", "[1,0,1,1]", 0)
                           .add("beta", "F32", "[1,0,1]", 0));
   add("format-no-format", problem_file().drop("format"), "format is absent");
-  add("format-is-result", result_file(), "give the problem file first");
+  add("format-is-result", result_file(), "is a result file (metadata key format is");
   add("format-other-format", problem_file().drop("format").key("format", "deltaproof.problem/2"), "only deltaproof.problem/1");
   add("format-no-op", problem_file().drop("op"), "op is absent");
   add("format-op", problem_file().drop("op").key("op", "attention"), "unknown op \"attention\"");
@@ -398,7 +398,7 @@ inline void add_results(std::vector<corpus_file>& files) {
                                        .add("dh", "BF16", "[1,2,2,2,3]", 48)
                                        .add("dw", "BF16", "[1,3,2,2]", 24)
                                        .add("dq_hat", "F32", "[1,3,1,2]", 24));
-  add("result-shape-backward-stage", result_file().add("dh", "F32", "[1]", 4), "should be [1, 2, 2, 2, 3]");
+  add("result-shape-backward-stage", result_file().add("dh", "F32", "[1]", 4), "should be [1, 2, 2, 2, 3] for this problem, [B, chunks, HV, K, V] with chunk_size = 2");
   add("result-format-backward-stage-chunk", result_file().drop("chunk_size").add("dh", "F32", "[1]", 4),
       "add chunk_size to the metadata");
   add("result-shape-gradient", result_file().add("dq", "F32", "[1]", 4),
@@ -409,7 +409,7 @@ inline void add_results(std::vector<corpus_file>& files) {
   add("plain_result-ok-stages",
       plain().add("g_cumsum_log2", "F64", "[2,6,1]", 96).add("h", "F32", "[2,3,1,1,1]", 24).add("A", "F32", "[2,6,1,2]", 96));
   add("plain_result-ok-nan", result_file().drop("o").add("o", "F32", "[2,3,1,1]", nan + nan + nan + nan + nan + nan));
-  add("result-format-is-problem", problem_file(), "give the problem file first");
+  add("result-format-is-problem", problem_file(), "is a problem file (metadata key format is");
   add("result-format-path", result_file().drop("path").key("path", "fast"), "unknown path \"fast\"");
   add("result-format-layout", result_file().key("state_layout", "KV"), "unknown state_layout");
   add("result-format-chunk-size", result_file().drop("chunk_size").key("chunk_size", "-64"), "chunk_size is \"-64\"");

@@ -14,6 +14,7 @@
 #include "deltaproof/support/errors.hpp"
 #include "files/corpus.hpp"
 #include "files/parse.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {
@@ -111,6 +112,25 @@ TEST(exchange, notes_extra_keys_of_a_problem) {
   expect_same(parse_problem(parse(problem_bytes(plain_problem(), {{"maker", "me"}})), notes), plain_problem());
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_THAT(notes[0], HasSubstr("\"maker\" is unknown; ignored"));
+}
+
+TEST(exchange, says_what_asks_for_a_tensor_or_a_key) {
+  using testing::corpus::problem_file;
+  const auto refusal = [](const testing::raw_file& f) {
+    notes_list notes;
+    return testing::thrown([&] { (void)parse_problem(parse(f.bytes()), notes); });
+  };
+  EXPECT_THAT(refusal(problem_file().add("cu_seqlens", "I16", "[2]", 4)),
+              HasSubstr("cu_seqlens: dtype I16 where I64 is required; save it as int64"));
+  auto gated = problem_file().add("g", "F32", "[1,1,1]", 4);
+  EXPECT_THAT(refusal(testing::raw_file(gated).key("gate_activation", "softplus")),
+              HasSubstr("tensor A_log is missing; gate_activation = softplus needs it"));
+  gated.add("A_log", "F32", "[1]", 4);
+  EXPECT_THAT(refusal(testing::raw_file(gated).key("gate_activation", "bounded")),
+              HasSubstr("gate_lower_bound is absent; gate_activation = bounded needs it"));
+  notes_list notes;
+  (void)parse_problem(parse(gated.bytes()), notes);
+  EXPECT_THAT(notes, ::testing::Contains(HasSubstr("tensor \"A_log\" is ignored: gate_activation is none")));
 }
 
 class written_result : public ::testing::Test {

@@ -136,6 +136,13 @@ TEST(result_view, says_which_tensor_is_wrong_and_what_to_do) {
       HasSubstr(
           "result_view: tensor final_state: shape [1, 2, 16, 8] should be [1, 2, 8, 16] for this problem, [N, HV, V, K] with "
           "state_layout vk (if yours is [N, HV, K, V], set state_layout to kv)"));
+  const tensor state = swapped(*r.final_state);
+  EXPECT_THAT(
+      refusal([&](result_view& v) {
+        v.state_layout = layout_kind::vk;
+        v.final_state = tensor_view(state);
+      }),
+      AllOf(HasSubstr("tensor h: shape"), HasSubstr("state_layout is vk, so the last two axes of your buffer were swapped")));
   EXPECT_THAT(refusal([&](result_view& v) { v.o = tensor_view(p.q); }),
               HasSubstr("result_view: tensor o: shape [1, 40, 1, 16] should be [1, 40, 2, 8]"));
   EXPECT_THAT(refusal([](result_view& v) { v.chunk_size.reset(); }), HasSubstr("add chunk_size"));
