@@ -151,6 +151,8 @@ int run(const inverse_arguments& args, const common_options& common) {
   plan.accumulate = args.accumulate.empty() ? plan.operand : format_named(args.accumulate);
   plan.store = args.store.empty() ? plan.operand : format_named(args.store);
   if (!args.merge.empty()) plan.merge = format_named(args.merge);
+  if (plan.merge && plan.method.block == 0)
+    throw format_error("inverse: --merge-format has no effect: method " + args.method + " merges nothing; leave it out");
   require_possible(plan);
   inverse_problem problem;
   problem.keys = key_law_named(args.keys);

@@ -194,8 +194,11 @@ void queries_along_outputs(draft& d);
 inline constexpr std::string_view beta_of_task = "regime";
 
 /// Whether beta or gate names a law or is a decimal. Throws: format_error that lists the names there are.
-void require_beta_law(std::string_view name);
-void require_gate_law(std::string_view name);
+// Throws: format_error that lists the laws, domain_error of a number that `f` does not hold.
+void require_beta_law(std::string_view name, const format& f);
+void require_gate_law(std::string_view name, const format& f);
+// `values` rounded to `f`. Throws: domain_error where a number is beyond its range.
+tensor tensor_in(const format& f, std::vector<std::size_t> shape, std::vector<double> values, std::string name);
 
 /// Fill d.beta and d.g by the laws that d.spec names.
 void fill_steps(draft& d);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "inputs/regime_draft.hpp"
 
@@ -131,10 +132,31 @@ auto infos_of(const Table& table) {
 const beta_law* beta_row(std::string_view name) { return law_row(beta_table, "beta law", name); }
 const gate_law* gate_row(std::string_view name) { return law_row(gate_table, "gate law", name); }
 
+[[noreturn]] void refuse_constant(const std::string& option, std::string_view name, const format& f) {
+  throw domain_error(option + " " + std::string(name) + " is infinite in " + std::string(name_of(f)) +
+                     "; give a number that the format holds");
+}
+
 }  // namespace
 
-void require_beta_law(std::string_view name) { (void)beta_row(name); }
-void require_gate_law(std::string_view name) { (void)gate_row(name); }
+void require_beta_law(std::string_view name, const format& f) {
+  if (beta_row(name) == nullptr && !std::isfinite(round_nearest(*constant_law(name), f))) refuse_constant("--beta", name, f);
+}
+void require_gate_law(std::string_view name, const format& f) {
+  // A log decay of -inf forgets everything.
+  if (gate_row(name) == nullptr && round_nearest(*constant_law(name), f) > largest(f)) refuse_constant("--gate", name, f);
+}
+
+tensor tensor_in(const format& f, std::vector<std::size_t> shape, std::vector<double> values, std::string name) {
+  for (double& x : values) {
+    const double rounded = round_nearest(x, f);
+    if (std::isfinite(x) && std::isinf(rounded) && (name != "g" || rounded > 0))
+      throw domain_error("tensor " + name + ": a number is beyond the range of " + std::string(name_of(f)) +
+                         "; choose another --dtype, or a regime or law of smaller numbers");
+    x = rounded;
+  }
+  return tensor::from_doubles(f, std::move(shape), values, std::move(name));
+}
 
 void fill_steps(draft& d) {
   if (const std::optional<double> constant = constant_law(*d.spec.beta)) {

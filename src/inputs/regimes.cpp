@@ -229,7 +229,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "typical",
      .op = gated},
     {.info = {"state-cotangent",
-              "signed powers of two in initial_state and dfinal_state, no tensor do, log decays of about -0.001",
+              "signed powers of two in initial_state and, with --cotangents, in dfinal_state, without a tensor do; log decays of "
+              "about -0.001",
               "shows a dfinal_state that is not read, and a sum of h dh (in dg) whose products underflow or whose small terms "
               "are lost",
               unit, -0.05, 0.05},
@@ -238,8 +239,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .op = gated,
      .cotangents = state_alone},
     {.info = {"along-q",
-              "rows of q with norms from 0.01 to 10, normalised by the kernel; K = V, beta = 0, the state is the identity, "
-              "do = q: the gradient of the normalised q lies along q",
+              "rows of q with norms from 0.01 to 10, normalised by the kernel; K = V by default, beta = 0, the state is the "
+              "identity, with --cotangents do = q: the gradient of the normalised q lies along q",
               "the backward pass of the l2norm cancels the whole gradient of the normalised q: shows a kernel that projects on "
               "the normalised q after it was rounded",
               unit, -0.05, 0.05},
@@ -323,7 +324,7 @@ void require_shape(const generation& w) {
       throw domain_error("cu-seqlens must be two or more offsets that begin with 0, never decrease and end with T = " +
                          std::to_string(*w.tokens));
     if (*w.batch != 1) {
-      throw shape_error("cu-seqlens packs all sequences into one batch; B must be 1, not " + std::to_string(*w.batch));
+      throw shape_error("packed sequences (cu-seqlens, or those of regime varlen) need B = 1, not " + std::to_string(*w.batch));
     }
   }
   const std::size_t widest = std::max(*w.key_dim, *w.value_dim);
@@ -333,11 +334,6 @@ void require_shape(const generation& w) {
   if (element_count(largest) > largest_tensor || element_count(state) > largest_tensor) {
     throw shape_error("this problem would have a tensor of more than 2^33 elements; make B, T, HV, K or V smaller");
   }
-}
-
-tensor tensor_in(const format& f, std::vector<std::size_t> shape, std::vector<double> values, std::string name) {
-  for (double& x : values) x = round_nearest(x, f);
-  return tensor::from_doubles(f, std::move(shape), values, std::move(name));
 }
 
 }  // namespace
@@ -386,13 +382,13 @@ generation complete(generation w) {
                        "\" was given; use --regime law, or leave --law out");
   if (by_law) w.law = detail::law_text(w.law.value_or(std::string(row.law)));
 
-  detail::require_beta_law(*w.beta);
-  if (!by_law || *w.gate != detail::beta_of_task) detail::require_gate_law(*w.gate);
+  detail::require_beta_law(*w.beta, *w.dtype);
+  if (!by_law || *w.gate != detail::beta_of_task) detail::require_gate_law(*w.gate, *w.dtype == fp64 ? fp64 : fp32);
   detail::require_initial_state_law(*w.initial_state);
   detail::require_shape(w);
   if (*w.beta == detail::beta_of_task && row.beta != detail::beta_of_task) {
-    throw domain_error("--beta regime was asked for, but regime " + w.regime +
-                       " sets no beta of its own; name another law of beta (deltaproof list beta-laws)");
+    throw domain_error("--beta regime: regime " + w.regime + " has the law of beta " + std::string(row.beta) +
+                       "; leave --beta out to get it, or name another law (deltaproof list beta-laws)");
   }
   if (*w.dtype != bf16 && *w.dtype != fp16 && *w.dtype != fp32 && *w.dtype != fp64) {
     throw format_error("dtype " + std::string(name_of(*w.dtype)) + " cannot hold q, k and v; use bf16, fp16, fp32 or fp64");
@@ -427,7 +423,7 @@ std::string options_text(const generation& w) {
   add("num-householder", w.num_householder);
   add("dtype", w.dtype);
   add("beta", w.beta);
-  add("gate", w.gate);
+  if (w.gate != std::string(detail::beta_of_task)) add("gate", w.gate);  // what is drawn without the option
   add("initial-state", w.initial_state);
   if (w.law && !w.law->empty()) text += " --law " + *w.law;
   if (w.cu_seqlens && w.cu_seqlens->empty() && w.regime == "varlen") text += " --cu-seqlens ''";

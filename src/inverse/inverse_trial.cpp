@@ -36,7 +36,8 @@ double largest_error(const inverse_plan& plan, const matrix<double>& result, con
   return error;
 }
 
-format merge_of(const inverse_plan& plan) { return plan.merge.value_or(plan.operand); }
+/// Where a method merges nothing, no operand of a merge is rounded.
+format merge_of(const inverse_plan& plan) { return plan.method.block == 0 ? plan.operand : plan.merge.value_or(plan.operand); }
 
 const detail::inverse_arithmetic* find_arithmetic(const inverse_plan& plan) {
   for (const auto& table :
@@ -67,7 +68,7 @@ std::string stage_words(std::string_view stage) {
 std::string decisive_words(const inverse_verdict& v) {
   const std::string reached = v.decided_by == "observation"  ? " reached "
                               : v.decided_by == "prediction" ? " is expected to reach "
-                                                             : " may reach ";
+                                                             : " is only proved to stay below ";
   return stage_words(v.decisive.stage) + reached + digits(v.decisive.largest) +
          (v.decided_by == "prediction" ? "" : " in these draws");
 }
@@ -81,13 +82,15 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
                             " = 8 u max(1, max|(I+L)^-1|), u = " + digits(unit_roundoff(plan.store)) + " of " +
                             std::string(name_of(plan.store));
   const std::string reach = decisive_words(v) + ", and one rounding of it (u = " + digits(unit_roundoff(coarse)) + " in " +
-                            std::string(name_of(coarse)) + ") is already " + digits(v.decisive_error);
+                            std::string(name_of(coarse)) + ") may be off by " + digits(v.decisive_error);
   const bool growth_bad = !(v.decisive_error <= v.smallest_limit);
   if (v.left_format > 0) {
     v.reason = stage_words(v.observed.stage) + " left the range of " +
                (v.observed.stage == "stored result" ? std::string(name_of(plan.store)) : in) + " in " +
                draws(v.left_format, samples) + ": the true inverse has entries of at most " + digits(v.largest_entry) +
-               ", and the intermediates are larger";
+               (v.observed.stage != "stored result"      ? ", and the intermediates are larger"
+                : v.largest_entry <= largest(plan.store) ? ", and the computed one is far from it"
+                                                         : "");
   } else if (v.beyond_limit > 0) {
     v.reason =
         "the error " + digits(v.error) + " is above the limit " + digits(v.limit) + " in " + draws(v.beyond_limit, samples);
@@ -98,7 +101,7 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
   } else {
     v.safe = true;
     v.reason = "no intermediate left the range of " + in + ", and the error " + digits(v.error) + " is within the limit " +
-               digits(v.limit) + "; one rounding of the largest intermediate is " + digits(v.decisive_error) +
+               digits(v.limit) + "; one rounding of the largest intermediate is off by at most " + digits(v.decisive_error) +
                ", within it too: " +
                (v.decided_by == "bound"
                     ? stage_words(v.decisive.stage) + " cannot exceed " + digits(v.decisive.largest) + " in these draws"

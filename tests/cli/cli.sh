@@ -151,6 +151,7 @@ for seed in 18446744073709551616 -1 1x ""; do
   expect 2 "18446744073709551615" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 --seed "$seed"
 done
 expect 0 "safe" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 --seed 18446744073709551615
+expect 2 "method forward merges nothing" inverse --keys cos=0.9 --beta 1 --method forward --format fp32 --merge-format bf16
 for option in --accumulate --store --merge-format; do
   expect 2 "leave the option out" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 $option ""
 done

@@ -262,17 +262,22 @@ TEST(regimes, refuse_what_does_not_fit_and_say_why) {
   EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.initial_state = "1"; })), HasSubstr("initial state \"1\""));
   EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.dtype = e4m3; })), HasSubstr("e4m3 cannot hold"));
   EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.beta = "regime"; })),
-              HasSubstr("regime typical sets no beta of its own"));
+              HasSubstr("regime typical has the law of beta sigmoid; leave --beta out"));
   EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.op = op_kind::delta_rule, g.gate = "slow"; })),
               HasSubstr("has no decay"));
-  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.beta = "inf"; })), HasSubstr("tensor beta: +inf"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.beta = "inf"; })), HasSubstr("--beta inf is infinite in bf16"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.op = op_kind::gated_delta_rule, g.gate = "1e300"; })),
+              HasSubstr("--gate 1e300 is infinite in fp32"));
+  EXPECT_THAT(
+      refusal<domain_error>(with([](auto& g) { g.regime = "law", g.law = "key_spread=8,key_norm=1024", g.dtype = fp16; })),
+      HasSubstr("tensor k: a number is beyond the range of fp16"));
   EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.key_dim = 0; })), HasSubstr("K = 0"));
   EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.num_householder = 0; })), HasSubstr("num-householder = 0"));
   EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.key_heads = 2, g.value_heads = 3; })), HasSubstr("not a multiple"));
   EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.tokens = std::size_t{1} << 40; })), HasSubstr("2^33"));
   EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.cu_seqlens = {0, 5, 4, 20}; })), HasSubstr("never decrease"));
   EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.cu_seqlens = {0, 21}; })), HasSubstr("T = 20"));
-  EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.batch = 2, g.cu_seqlens = {0, 20}; })), HasSubstr("B must be 1, not 2"));
+  EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.batch = 2, g.cu_seqlens = {0, 20}; })), HasSubstr("need B = 1, not 2"));
   generation exact = small("exact");
   exact.key_dim = 32;
   EXPECT_THAT(refusal<shape_error>(exact), HasSubstr("4, 16, 64"));

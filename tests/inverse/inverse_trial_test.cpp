@@ -93,7 +93,7 @@ TEST(inverse_trial, says_that_the_bound_holds_for_the_draws_made) {
   EXPECT_EQ(safe.verdict.decided_by, "bound");
   EXPECT_THAT(safe.verdict.reason, ::testing::MatchesRegex(".* cannot exceed [^ ]* in these draws"));
   EXPECT_THAT(tried({"forward", fp32, fp32, fp32, "cos=0.9", "1", 64, false}, true).verdict.reason,
-              ::testing::ContainsRegex("may reach [^ ]* in these draws"));
+              ::testing::ContainsRegex("is only proved to stay below [^ ]* in these draws"));
 }
 
 TEST(inverse_trial, decides_on_what_was_seen_where_it_is_more_than_predicted) {
@@ -173,6 +173,15 @@ TEST(inverse_trial, merges_in_a_format_of_its_own) {
   const inverse_trial fla = try_inverse({plan.method, fp32, fp32, bf16, tf32}, problem);
   EXPECT_TRUE(fla.verdict.safe) << fla.verdict.reason;
   EXPECT_THAT(fla.verdict.reason, HasSubstr("left the range of fp32 or tf32,"));
+}
+
+TEST(inverse_trial, asks_nothing_of_merges_where_nothing_is_merged) {
+  const inverse_problem problem{key_law_named("gaussian"), step_law_named("1"), 64, 64, 2, 1};
+  inverse_plan plan{inverse_named("forward"), fp32, fp32, fp32};
+  const std::string alone = try_inverse(plan, problem).verdict.reason;
+  plan.merge = bf16;
+  EXPECT_EQ(coarsest_operand(plan), fp32);
+  EXPECT_EQ(try_inverse(plan, problem).verdict.reason, alone);
 }
 
 TEST(inverse_problem, tells_the_memory_it_needs) {
@@ -307,13 +316,13 @@ TEST(inverse_trial, refuses_impossible_configurations) {
     }
     return "nothing was thrown";
   };
-  const inverse_method forward = inverse_named("forward");
+  const inverse_method forward = inverse_named("forward"), merged = inverse_named("forward16+block");
   EXPECT_THAT(message({forward, fp32, fp16, fp32}, good), HasSubstr("cannot hold every fp32 operand"));
   EXPECT_THAT(message({forward, fp16, bf16, fp16}, good), HasSubstr("--accumulate fp16"));
   EXPECT_THAT(message({forward, e4m3, fp32, fp32}, good), HasSubstr("e4m3"));
-  EXPECT_THAT(message({forward, fp32, fp32, fp32, e5m2}, good), HasSubstr("e5m2"));
-  EXPECT_THAT(message({forward, fp16, fp32, fp16, bf16}, good), HasSubstr("--format fp32 --merge-format tf32 --accumulate fp32"));
-  EXPECT_THAT(message({forward, fp32, fp64, fp32, tf32}, good), HasSubstr("cannot be tried"));
+  EXPECT_THAT(message({merged, fp32, fp32, fp32, e5m2}, good), HasSubstr("e5m2"));
+  EXPECT_THAT(message({merged, fp16, fp32, fp16, bf16}, good), HasSubstr("--format fp32 --merge-format tf32 --accumulate fp32"));
+  EXPECT_THAT(message({merged, fp32, fp64, fp32, tf32}, good), HasSubstr("cannot be tried"));
   for (auto field : {&inverse_problem::chunk, &inverse_problem::samples, &inverse_problem::key_dim}) {
     inverse_problem bad = good;
     bad.*field = 0;
