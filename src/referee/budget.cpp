@@ -149,7 +149,8 @@ std::size_t count_runs(const std::vector<std::vector<double>>& samples) {
   return runs;
 }
 std::string emulated(const std::vector<std::vector<double>>& samples) {
-  return "emulated: " + counted(count_runs(samples), "run") + " of " + counted(samples.size(), "variant");
+  return "emulated: " + counted(count_runs(samples), "run") + " in " + counted(samples.size(), "group") +
+         ", by arithmetic and by inputs (given or perturbed)";
 }
 
 std::string pool_text(const named_pool& p, std::size_t key_head) {
@@ -211,12 +212,12 @@ struct key_group {
 };
 
 constexpr const char* scatter_unknown =
-    "the scatter of the runs is unknown: no head and bucket of this tensor has two runs of one variant with errors above the "
+    "the scatter of the runs is unknown: no head and bucket of this tensor has two runs of one group with errors above the "
     "reference's radius";
 
 /// What a limit was made of, and what is missing.
 std::string where_from(const statistic& s, const threshold& t, const widest_reach& decides, double alpha) {
-  std::string text = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typical error " +
+  std::string text = emulated(s.samples) + "; group " + std::to_string(t.variant) + " decides: typical error " +
                      general(t.typical, 3) + ", log spread " + general(t.spread, 3) + " with " +
                      pool_text(*decides.from, s.head) + ", " + std::string(decides.law) + " quantile " + general(t.quantile, 3) +
                      " at probability " + general(alpha, 2);
@@ -242,7 +243,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
   const auto broken = std::find_if(cells.begin(), cells.end(), [](const cell& c) { return !c.finite; });
   if (broken != cells.end()) {
     const auto v = static_cast<std::size_t>(broken - cells.begin());
-    return no_budget(s, alpha, v, "a run of variant " + std::to_string(v) + " is not finite");
+    return no_budget(s, alpha, v, "a run of group " + std::to_string(v) + " is not finite");
   }
   threshold t;
   t.alpha = alpha;
@@ -448,9 +449,10 @@ std::string budget_argument(const false_alarm& alarm) {
          "run\n"
          "more often.\n"
          "Assumed: biases of stages and cosines of the error with planted faults are normally distributed. A few roundings of\n"
-         "a kernel fall otherwise than in an emulated run. The cosine of the resulting difference with a fault of at least 4\n"
-         "times the error limit is at most what that distribution allows, or at most 1/4 (the bound is larger for a fault that\n"
-         "sits in few entries or few directions).\n"
+         "a kernel fall otherwise than in an emulated run. The difference that this makes has a cosine of at most 1/4, or at "
+         "most\n"
+         "what that distribution allows, with any fault of at least 4 times the error limit (the bound is larger for a fault\n"
+         "that sits in few entries or few directions).\n"
          "Assumed: an error that is at or below the radius of the reference in every run is at or below it in every kernel that\n"
          "conforms.\n"
          "No theorem stands behind these limits: they are measured (proofs/notes/false-alarm.md).";

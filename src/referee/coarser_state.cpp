@@ -4,6 +4,7 @@
 // Whether a state that the plan keeps in fp32 was rounded to a narrower format.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "emulate/products.hpp"
 #include "referee/parts.hpp"
@@ -31,7 +32,8 @@ std::string coarser_state(const trial& t) {
       return {};
   }
   const std::vector<double> got = t.r.final_state_kv()->to_doubles();
-  std::string names;
+  std::optional<format> found;
+  bool also_tf32 = false;
   std::size_t apart = 0;
   for (const format& coarse : {bf16, fp16, tf32}) {
     std::size_t telling = 0;
@@ -42,15 +44,19 @@ std::string coarser_state(const trial& t) {
       return is_number_of(coarse, x);
     });
     if (!all || telling < 10 || own_runs_are_coarse(t, coarse)) continue;
-    names += (names.empty() ? "" : " and in ") + std::string(name_of(coarse));
-    apart = std::max(apart, telling);
+    if (!found) found = coarse, apart = telling;
+    also_tf32 = found != coarse;
     if (coarse == bf16) break;  // its numbers are numbers of tf32
   }
-  if (names.empty()) return {};
-  return "final_state: every value is representable in " + names +
-         ", so the kernel seems to have rounded the state, but the plan keeps the state in fp32 or wider (" +
-         std::to_string(apart) + " exact values, rounded to fp32, are not representable in " + names +
-         "); if the kernel is meant to round the state, write its format into the plan, as [state] between_calls";
+  if (!found) return {};
+  const std::string name(name_of(*found));
+  // A state is not stored in tf32, so no plan can say so.
+  return "final_state: every value is a number of " + name + (also_tf32 ? " (and of tf32)" : "") + ", and " +
+         std::to_string(apart) + " exact values, rounded to fp32, are none of " + name +
+         "; the plan rounds the state to no such format. Record the state as the kernel hands it on" +
+         (found == tf32 ? ""
+                        : "; if the kernel rounds it, state its format in the plan: [state] between_tokens (after each token or "
+                          "chunk) or between_calls (at the end of a call)");
 }
 
 }  // namespace deltaproof::referee_detail

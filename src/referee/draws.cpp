@@ -209,8 +209,8 @@ std::vector<run_kind> kinds_of(std::span<const plan_variant> variants, const pro
 }
 
 std::string of_heads_run_once(std::size_t heads, const std::string& head) {
-  return "; each of the other " + std::to_string(heads) + " " + head +
-         "s was run once for each variant (variants that differ only in the order of sums share one run), and its errors are "
+  return (heads == 1 ? "; the other " + head : "; each of the other " + std::to_string(heads) + " " + head + "s") +
+         " was run once for each variant (variants that differ only in the order of sums share one run), and its errors are "
          "assumed to scatter no more than those of the noisiest " +
          head + " that was run more often";
 }

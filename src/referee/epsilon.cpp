@@ -43,8 +43,8 @@ std::optional<range_report> other_epsilon(const trial& t) {
                       "bound",
                       false,
                       "the plan divides q and k by sqrt(sum x^2 + " + digits(epsilon) +
-                          "); the problem asks for sqrt(sum x^2 + " + digits(given) +
-                          "), and the reference uses it. This difference alone changes a row by up to " + digits(largest_change) +
+                          "); the problem, and so the reference, has sqrt(sum x^2 + " + digits(given) +
+                          "). This difference alone changes a row by up to " + digits(largest_change) +
                           " of its length (where sum x^2 = " + digits(shortest) + "; one rounding to " + std::string(name_of(x)) +
                           " changes it by up to " + digits(unit_roundoff(x)) +
                           "). Errors are measured from the reference, so the plan's limits contain this difference"};

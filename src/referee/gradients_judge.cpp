@@ -52,7 +52,7 @@ std::string reason_of(const tensor_reach& x) {
   if (x.widest == nullptr) return overflows_in(share);
   return "a kernel that writes only zeros would pass for " + share + ": for " + place_text(*x.widest) + ", " +
          (x.widest->limit.finite ? "the plan's limit on the rms error is " + digits(x.widest->limit.value)
-                                 : std::string("runs of the plan overflow")) +
+                                 : std::string("there is no finite limit")) +
          ", and the rms of the exact values is " + digits(x.widest->truth);
 }
 

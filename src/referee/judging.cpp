@@ -23,9 +23,10 @@ namespace {
 }  // namespace
 
 tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
-  const auto fail = [&](const std::string& why) -> format_error {
+  const auto fail = [&](const std::string& why, bool lists_metrics = false) -> format_error {
     return format_error("--max-error " + std::string(text) + ": " + why +
-                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005 (metrics: " + metric_list() + ")");
+                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005" +
+                        (lists_metrics ? "" : " (metrics: " + metric_list() + ")"));
   };
   const auto equals = text.find('=');
   if (equals == std::string_view::npos) throw fail("there is no '='");
@@ -43,20 +44,20 @@ tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
   double limit = 0;
   const auto [end, error] = std::from_chars(right.data(), right.data() + right.size(), limit);
   if (error != std::errc{} || end != right.data() + right.size() || !(limit >= 0) || std::isinf(limit)) {
-    throw fail("'" + std::string(right) + "' is not a number >= 0");
+    throw fail("'" + std::string(right) + "' is not a finite number >= 0");
   }
   metric which{};
   try {
     which = metric_named(left);
   } catch (const format_error& e) {
-    throw fail(e.what());
+    throw fail(e.what(), true);
   }
   return {std::move(tensor_name), {which, bound(limit, reason)}};
 }
 
 std::optional<std::string> wrong_accuracy(double accuracy) {
   if (accuracy > 0 && accuracy <= 1) return std::nullopt;
-  return "an accuracy of " + detail::general(accuracy, 6) +
+  return "the accuracy is " + detail::general(accuracy, 6) +
          "; use a relative error above 0 and at most 1 (an output of zeros has the relative error 1)";
 }
 

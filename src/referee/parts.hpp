@@ -190,6 +190,19 @@ class overflow_question {
   return "sums that the plan forms may overflow, depending on the order of their terms, in " + share +
          ": these elements have no error limit";
 }
+/// Why a value of a stage that is not finite is the plan's doing: some order of its sums, or every run of it.
+[[nodiscard]] inline std::string whose_overflow(bool every_run) {
+  return every_run ? "; emulated runs of the plan are not finite in this stage either, or in one before it"
+                   : "; sums that the plan forms may overflow there too, depending on the order of their terms";
+}
+/// Why not one element of a stage was judged.
+[[nodiscard]] inline std::string why_unjudged(const stage_measurement& m) {
+  if (m.unbounded > 0)
+    return m.name + ": no element could be judged: no bound is known for the plan's arithmetic here, or a tensor that " + m.name +
+           " is computed from is missing or not finite";
+  return m.name + (m.skipped > 0 ? ": every element lies where the exact recurrence diverges or runs of the plan overflow"
+                                 : ": there is no element to judge");
+}
 /// Leaves out what is not finite in the result where a sum of the plan may overflow.
 void leave_out_overflowed(trial& t, overflow_question& overflow);
 /// Whether each element of a stored stage that is not finite is one where a sum of the plan may overflow.

@@ -251,13 +251,15 @@ void judge_places(std::span<const place_cost> places, double alpha, std::size_t 
   std::size_t count = 0;
   for (std::size_t number = 0; number < numbers; ++number) {
     if (!std::all_of(places.begin(), places.end(), [&](const place_cost& c) { return c.allows(number, out.accuracy); })) continue;
-    if (count++ < 3) adequate += (count == 1 ? "" : ", ") + name(number);
+    if (count++ < 3)
+      adequate += (count == 1 ? "" : ", ") + name(number) + (number == 0 ? " (the first entry of every list)" : "");
   }
   if (count == 0) return;
   if (count > 3) adequate += " and " + std::to_string(count - 3) + " more";
   out.reason += "; the plan allows several arithmetics and is judged by the least accurate of them; " +
-                std::string(count == 1 ? "this one is adequate alone: " : "each of these is adequate alone: ") + adequate +
-                "; if the kernel uses one of these, keep only that one in a copy of the plan and judge by it (--plan FILE.toml)";
+                std::string(count == 1 ? "one is adequate alone: " : "each of these is adequate alone: ") + adequate +
+                "; if the kernel uses " + (count == 1 ? "it" : "one of these") +
+                ", judge by a copy of the plan that lists no other (--plan FILE.toml)";
 }
 
 }  // namespace deltaproof::referee_detail

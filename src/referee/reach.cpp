@@ -91,7 +91,7 @@ std::string reason_of(const tensor_reach& x) {
                       ", and the rms of the exact values is " + digits(x.widest->truth));
   }
   if (tensor == "o" && x.counts.zero + x.counts.blind == x.counts.elements && x.counts.elements > 0)
-    return "every exact value of o is 0 or rounds to it: a kernel that writes only zeros would pass";
+    return "every exact value of o is 0 or rounds to 0: a kernel that writes only zeros would pass";
   return {};
 }
 

@@ -142,16 +142,15 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     s.rms_ratio = m.rms_ratio;
     if (m.judged == 0) {
       s.judged = verdict::vacuous;
-      s.reason = m.name + ": no element could be judged: the tensors that it is computed from are not stored, or not finite";
+      s.reason = why_unjudged(m);
     }
     rounds_less = rounds_less || m.finer || draws.stored_in_more_bits.count(m.name) != 0;
     // What overflows in every kernel of the plan, and what is made of it, is the plan's doing: adequacy says so.
     overflowed = overflowed || draws.overflowing.count(m.name) != 0;
-    const bool plans_own = m.bad > 0 && m.bad == m.nonfinite && (overflowed || overflow_explains(t.r, m.name, overflow));
     if (m.bad > 0) {
+      const bool plans_own = m.bad == m.nonfinite && (overflowed || overflow_explains(t.r, m.name, overflow));
       s.judged = plans_own ? verdict::undecided : verdict::refuted;
-      s.reason = describe(m) +
-                 (plans_own ? "; sums that the plan forms may overflow there too, depending on the order of their terms" : "");
+      s.reason = describe(m) + (plans_own ? whose_overflow(overflowed) : "");
     }
     for (std::size_t i = 0; i < draws.rms.size(); ++i) {
       if (draws.rms[i].tensor != m.name || rounds_less) continue;  // the runs round as the plan says

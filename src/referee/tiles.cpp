@@ -15,10 +15,10 @@ namespace deltaproof::referee_detail {
 std::string tile::text(const judged_statistic& place, std::size_t steps) const {
   std::string out = "the plan's limit on the rms error of " + place_text(place) + " is " + digits(place.limit.value) +
                     ", and the rms of the exact values ";
-  if (steps > 0) {
-    const std::size_t first = place.first_token + first_row / steps, last = place.first_token + (first_row + rows - 1) / steps;
-    out += "of tokens " + std::to_string(first) + "-" + std::to_string(last) + " ";
-  }
+  // Of a state, its own rows.
+  const std::size_t start = steps > 0 ? place.first_token : 0, each = std::max<std::size_t>(1, steps);
+  out += (steps > 0 ? "of tokens " : "of rows ") + std::to_string(start + first_row / each) + "-" +
+         std::to_string(start + (first_row + rows - 1) / each) + " ";
   if (columns > 1) out += "in columns " + std::to_string(first_column) + "-" + std::to_string(first_column + columns - 1) + " ";
   return out + "is " + digits(rms);
 }

@@ -343,7 +343,10 @@ std::string describe(const stage_measurement& stage) {
   const std::string count =
       std::to_string(stage.bad) + " of " + std::to_string(stage.judged) + " elements are beyond their bounds or not finite)";
   if (std::isinf(at.bound))
-    return text + " where a finite number was expected; its value cannot be recomputed from the inputs of this stage (" + count;
+    return text +
+           " where a finite number was expected; it has no bound, because an input of this stage is not finite, its "
+           "recomputation overflows, or no bound is known for the arithmetic (" +
+           count;
   return text + " where " + number(at.want, 9) + " +- " + number(at.bound, 3) + " was expected (ratio to the bound " +
          number(at.ratio, 3) + "; " + count;
 }

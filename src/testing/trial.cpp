@@ -108,7 +108,7 @@ trial_answer rounded_correctly(const problem& p, const result& r, const trial_op
                                               : verdict::holds;
     if (one != verdict::holds && (out.reason.empty() || combine(out.judged, one) != out.judged)) {
       out.reason = one == verdict::vacuous
-                       ? "every exact value of o is 0 or rounds to it: a kernel that writes only zeros would pass"
+                       ? "every exact value of o is 0 or rounds to 0: a kernel that writes only zeros would pass"
                        : name + ": " + count.line;
     }
     out.judged = combine(out.judged, one);

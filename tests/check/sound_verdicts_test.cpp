@@ -127,7 +127,7 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
   check_request asked;
   asked.plan = "fla-chunk-gdn";
   asked.judge.accuracy = nan;
-  EXPECT_THAT(thrown([&] { (void)answer(run.given, run.gave, asked, {}); }), HasSubstr("accuracy of nan"));
+  EXPECT_THAT(thrown([&] { (void)answer(run.given, run.gave, asked, {}); }), HasSubstr("accuracy is nan"));
   asked.judge.accuracy.reset();
   asked.judge.max_bits = 7;
   EXPECT_THAT(thrown([&] { (void)answer(run.given, run.gave, asked, {}); }), HasSubstr("7 bits"));

@@ -149,7 +149,7 @@ def test_a_bad_result_says_what_is_wrong(small, result, error, says):
         ({"because": "x"}, "which is missing; add max_error"),
         ({"false_alarm": 1.0}, "false-alarm probability is 1"),
         ({"false_alarm": math.nan}, "false-alarm probability is nan"),
-        ({"accuracy": math.nan}, "accuracy of nan"),
+        ({"accuracy": math.nan}, "accuracy is nan"),
         ({"accuracy": 0.0}, "accuracy"),
         ({"max_bits": 10}, "max_bits"),
     ],

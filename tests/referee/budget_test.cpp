@@ -110,7 +110,8 @@ TEST(one_key_of_two_runs, is_the_formula) {
   EXPECT_EQ(t.alpha, 0.01);
   EXPECT_TRUE(t.finite);
   EXPECT_FALSE(t.enough);
-  EXPECT_THAT(t.provenance, HasSubstr("emulated: 2 runs of 1 variant; variant 0 decides: typical error 3, log spread 0.0141 with "
+  EXPECT_THAT(t.provenance, HasSubstr("emulated: 2 runs in 1 group, by arithmetic and by inputs (given or perturbed); group 0 "
+                                      "decides: typical error 3, log spread 0.0141 with "
                                       "1 degree of freedom (this head, bucket 0), Student quantile 31.8 at probability 0.01"));
 }
 
@@ -170,7 +171,7 @@ TEST(one_run, has_no_budget_alone_and_the_noisiest_head_s_beside_others) {
   EXPECT_FALSE(alone.finite);
   EXPECT_FALSE(alone.enough);
   EXPECT_EQ(alone.value, infinity);
-  EXPECT_THAT(alone.provenance, HasSubstr("has two runs of one variant with errors above the reference's radius"));
+  EXPECT_THAT(alone.provenance, HasSubstr("has two runs of one group with errors above the reference's radius"));
 
   const std::vector<statistic> heads{key({pair_about(1, 0.01)}, norm_kind::rms, 0, 0),
                                      key({pair_about(7, 0.03)}, norm_kind::rms, 0, 4), key({{2}}, norm_kind::rms, 0, 9)};
@@ -187,8 +188,8 @@ TEST(zeros, are_at_the_floor) {
   const threshold all = only(key(samples(2, std::vector<double>(5, 0.0)), norm_kind::rms, 0, 0, 1e-9));
   EXPECT_EQ(all.value, 1e-9);
   EXPECT_TRUE(all.at_floor && all.finite && all.enough);
-  EXPECT_THAT(all.provenance,
-              HasSubstr("emulated: 10 runs of 2 variants; no error exceeds what the reference and the format can tell from 0"));
+  EXPECT_THAT(all.provenance, HasSubstr("emulated: 10 runs in 2 groups, by arithmetic and by inputs (given or perturbed); no "
+                                        "error exceeds what the reference and the format can tell from 0"));
   EXPECT_EQ(only(key({{0, 0, 0}})).value, 0);
   EXPECT_EQ(only(key({{1e-10, 1e-9, 0}}, norm_kind::max, 0, 0, 1e-9)).value, 1e-9);
 }
@@ -213,7 +214,7 @@ TEST(non_finite_runs, leave_no_finite_limit_and_spoil_no_other_key) {
     EXPECT_FALSE(t[0].finite);
     EXPECT_EQ(t[0].value, infinity);
     EXPECT_EQ(t[0].variant, 1u);
-    EXPECT_THAT(t[0].provenance, HasSubstr("a run of variant 1 is not finite"));
+    EXPECT_THAT(t[0].provenance, HasSubstr("a run of group 1 is not finite"));
     EXPECT_TRUE(t[1].finite);
   }
 }

@@ -139,15 +139,17 @@ TEST(place_cost, names_the_variants_that_are_adequate_by_themselves) {
     return out.reason;
   };
   EXPECT_THAT(reason({of_variants({20, 2, 2}, 1)}),
-              HasSubstr("each of these is adequate alone: second, third; if the kernel uses"));
+              HasSubstr("each of these is adequate alone: second, third; if the kernel uses one of these, judge by a copy"));
   // In every place; what a place has no runs of its own of is its first variant there.
   EXPECT_THAT(reason({of_variants({20, 2, 2}, 1), of_variants({2, 20, 2}, 9)}),
-              HasSubstr("this one is adequate alone: third; if"));
-  EXPECT_THAT(reason({of_variants({2, 20}, 1)}), HasSubstr("each of these is adequate alone: first, third; if"));
+              HasSubstr("; one is adequate alone: third; if the kernel uses it, judge by a copy"));
+  EXPECT_THAT(reason({of_variants({2, 20}, 1)}),
+              HasSubstr("each of these is adequate alone: first (the first entry of every list), third; if"));
   EXPECT_THAT(reason({of_variants({20, 12, 20}, 1)}), ::testing::EndsWith("between fp16 and bf16)"));
   EXPECT_THAT(reason({of_variants({2, 2, 2}, 1)}), IsEmpty());
   // Their errors are 1e-3 times the ratio.
-  EXPECT_THAT(reason({of_variants({20, 4, 2}, 1)}, 3e-3), HasSubstr("this one is adequate alone: third; if"));
+  EXPECT_THAT(reason({of_variants({20, 4, 2}, 1)}, 3e-3),
+              HasSubstr("; one is adequate alone: third; if the kernel uses it, judge by a copy"));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "emulate/products.hpp"
+#include "referee/parts.hpp"
 #include "referee/referee_cases.hpp"
 
 namespace deltaproof {
@@ -156,6 +157,18 @@ TEST(referee, holds_for_every_order_of_merging_that_its_plan_leaves_open) {
   }
 }
 
+TEST(referee, says_why_no_element_of_a_stage_was_judged) {
+  stage_measurement m;
+  m.name = "A";
+  EXPECT_EQ(referee_detail::why_unjudged(m), "A: there is no element to judge");
+  m.skipped = 3;
+  EXPECT_THAT(referee_detail::why_unjudged(m), HasSubstr("where the exact recurrence diverges"));
+  m.unbounded = 1;
+  EXPECT_THAT(referee_detail::why_unjudged(m), HasSubstr("no bound is known for the plan's arithmetic here"));
+  EXPECT_THAT(referee_detail::whose_overflow(true), HasSubstr("emulated runs of the plan are not finite"));
+  EXPECT_THAT(referee_detail::whose_overflow(false), HasSubstr("depending on the order of their terms"));
+}
+
 // What a coarser state leaves in its values is beyond chance, whatever its error. A state that is bf16 of itself is none.
 TEST(referee, refutes_an_fp32_state_that_has_only_values_of_a_narrower_format) {
   bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");
@@ -169,8 +182,8 @@ TEST(referee, refutes_an_fp32_state_that_has_only_values_of_a_narrower_format) {
     const check_report report = b.judge(r);
     EXPECT_EQ(report.judged, verdict::refuted);
     EXPECT_THAT(report.conformance->first_bad_stage, ::testing::StrEq("final_state"));
-    EXPECT_THAT(report.reason,
-                HasSubstr("every value is representable in " + std::string(coarse == bf16 ? "bf16" : "fp16 and in tf32") + ","));
+    EXPECT_THAT(report.reason, HasSubstr("every value is a number of " +
+                                         std::string(coarse == bf16 ? "bf16" : "fp16 (and of tf32)") + ", and "));
     if (coarse != tf32) {
       // Nor does it matter in what format it is handed over.
       r.final_state = tensor::from_doubles(coarse, r.final_state->shape(), values, "final_state");
@@ -178,7 +191,7 @@ TEST(referee, refutes_an_fp32_state_that_has_only_values_of_a_narrower_format) {
     }
     values.front() *= 1 + 0x1p-12;
     r.final_state = tensor::from_doubles(fp32, r.final_state->shape(), values, "final_state");
-    EXPECT_THAT(b.judge(r).reason, Not(HasSubstr("every value is representable in")));
+    EXPECT_THAT(b.judge(r).reason, Not(HasSubstr("every value is a number of")));
   }
 
   generation g;

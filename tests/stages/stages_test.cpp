@@ -148,7 +148,8 @@ TEST(stages, nan_where_no_value_can_be_recomputed_is_bad) {
     EXPECT_EQ(report.find(stage)->nonfinite, 1U) << stage;
     EXPECT_EQ(report.find(stage)->unbounded, 0U) << stage;
   }
-  EXPECT_THAT(describe(*report.find("v_new")), HasSubstr("cannot be recomputed"));
+  EXPECT_THAT(describe(*report.find("v_new")),
+              HasSubstr("where a finite number was expected; it has no bound, because an input of this stage"));
   // The caller knows that the problem diverges.
   stage_options options;
   options.judged_tokens = {1};

@@ -71,7 +71,7 @@ struct judged_statistic {
   std::size_t last_token = 0;   ///< past the end
   norm_kind norm = norm_kind::rms;
   double got = 0;
-  threshold limit;                       ///< its variant 2v is variant v of the plan on the given inputs, 2v + 1 on moved ones
+  threshold limit;                       ///< its variant 2v is arithmetic v of the plan on the given inputs, 2v + 1 on moved ones
   double truth = 0;                      ///< the exact values in the same norm: the error of zeros
   std::optional<tile_place> worst = {};  ///< of norm_kind::tiles
   verdict judged = verdict::holds;
