@@ -86,8 +86,7 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "strong",
      .op = op_kind::kda},
     {.info = {"collinear", "keys about 3 degrees from one direction, steps near 1",
-              "the intermediates of inverses by powers or by doubling grow like binomial coefficients, while the inverse itself "
-              "stays small",
+              "the intermediates of inverses by powers grow like binomial coefficients, while the inverse itself stays small",
               unit, 0.99, 1},
      .keys = collinear_keys,
      .beta = "near-one"},
