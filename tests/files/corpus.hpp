@@ -398,7 +398,8 @@ inline void add_results(std::vector<corpus_file>& files) {
                                        .add("dh", "BF16", "[1,2,2,2,3]", 48)
                                        .add("dw", "BF16", "[1,3,2,2]", 24)
                                        .add("dq_hat", "F32", "[1,3,1,2]", 24));
-  add("result-shape-backward-stage", result_file().add("dh", "F32", "[1]", 4), "should be [1, 2, 2, 2, 3] for this problem, [B, chunks, HV, K, V] with chunk_size = 2");
+  add("result-shape-backward-stage", result_file().add("dh", "F32", "[1]", 4),
+      "should be [1, 2, 2, 2, 3] for this problem, [B, chunks, HV, K, V] with chunk_size = 2");
   add("result-format-backward-stage-chunk", result_file().drop("chunk_size").add("dh", "F32", "[1]", 4),
       "add chunk_size to the metadata");
   add("result-shape-gradient", result_file().add("dq", "F32", "[1]", 4),
