@@ -163,8 +163,9 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
                             std::string(name_of(inverse_range(v))) + " is " + digits(most)});
 }
 
-/// What the inverse forms on these inputs, and what one rounding of it costs. `resets`: some log decay is -inf.
-void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
+/// What the inverse forms on these inputs, and what one rounding of it costs. `resets`: some log decay is -inf; `gates_overflow`:
+/// which is said already, so an A that is not finite needs no reason of its own.
+void judge_inverse(const trial& t, bool resets, bool gates_overflow, adequacy_report& out) {
   const plan_variant& v = t.variants.front();
   inverse_cost cost;
   // The inverse sees keys, steps and gates only: a few chunks of each head of the slice say what it forms on these inputs.
@@ -175,6 +176,7 @@ void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
     const std::lock_guard guard(lock);
     cost.formed = std::max(cost.formed, here.formed);
     cost.entry = std::max(cost.entry, here.entry);
+    cost.of_nonfinite = cost.of_nonfinite || here.of_nonfinite;
   });
   cost = priced(cost, v);
   const double growth = cost.formed, entry = cost.entry, u = cost.roundoff, budget = cost.budget,
@@ -185,6 +187,11 @@ void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
     out.ranges.push_back({"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
                           "a log decay of -inf makes G = -inf from its row to the end of its chunk, and e^{G_i - G_j} of two of "
                           "these rows is NaN"});
+  } else if (cost.of_nonfinite) {
+    const std::string sums(name_of(v.A.accumulate));
+    if (!gates_overflow)
+      out.ranges.push_back({"A", infinity, largest(v.A.accumulate), sums, "predicted", true,
+                            "A, which is inverted, is not finite on these inputs; its sums are in " + sums});
   } else if (growth > 0) {
     out.ranges.push_back(
         {"inverse intermediate", growth, overflows ? most : budget / u,
@@ -213,16 +220,16 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
       resets = resets || std::isinf(in.g.data()[i]);
     }
   }
-  if (v.path == path_kind::chunk) judge_inverse(t, resets, out);
-  warn_of_bound(t, out);
+  const format in = v.A.operand.to.emax <= v.cumsum.emax ? v.A.operand.to : v.cumsum;
+  const double limit = in.emax + 1;
   if (exponent > 0) {
-    const format in = v.A.operand.to.emax <= v.cumsum.emax ? v.A.operand.to : v.cumsum;
-    const double limit = in.emax + 1;
     out.ranges.push_back({"gate exponent", exponent, limit, std::string(name_of(in)), "predicted", exponent >= limit,
                           "[gate] form \"" + std::string(detail::name_in(gate_form_names, v.form)) +
                               "\" makes a gate factor of 2^" + digits(exponent) + " on these inputs; the range of " +
                               std::string(name_of(in)) + " ends at 2^" + digits(limit)});
   }
+  if (v.path == path_kind::chunk) judge_inverse(t, resets, exponent >= limit, out);
+  warn_of_bound(t, out);
   if (v.path == path_kind::chunk && total > 64) {
     out.ranges.push_back({"log decay", total, infinity, std::string(name_of(v.cumsum)), "observed", false,
                           "one log decay has magnitude " + digits(total) +
@@ -274,16 +281,20 @@ std::vector<std::vector<lane_norms>> runs_of_formats(const trial& t, const plan_
 
 /// What the true final state of a head loses in one store (root mean square): who keeps a state in a cache hands over as much.
 double loss_of_one_store(const trial& t, const lane& at) {
-  const auto& state = t.variants.front().state;
   const std::size_t K = t.p.key_dim(), V = t.p.value_dim();
   const auto first =
       t.truth.final_state.value.begin() + static_cast<std::ptrdiff_t>((at.sequence * t.p.value_heads() + at.head) * K * V);
   const std::vector<double> truth(first, first + static_cast<std::ptrdiff_t>(K * V));
   double most = 0;
-  for (const std::optional<state_cache>& cache : {state.cache, state.between_calls}) {
-    if (!cache) continue;
+  std::vector<state_cache> caches;
+  for (const plan_variant& v : t.variants) {
+    for (const std::optional<state_cache>& cache : {v.state.cache, v.state.between_calls}) {
+      if (cache && std::find(caches.begin(), caches.end(), *cache) == caches.end()) caches.push_back(*cache);
+    }
+  }
+  for (const state_cache& cache : caches) {
     std::vector<double> kept = truth;
-    block_store<double>(cache->format, block_rounding::nearest, cache->residual, 0, 0)(kept, K, V, 0);
+    block_store<double>(cache.format, block_rounding::nearest, cache.residual, 0, 0)(kept, K, V, 0);
     double squares = 0;
     for (std::size_t i = 0; i < kept.size(); ++i) squares += (kept[i] - truth[i]) * (kept[i] - truth[i]);
     const double lost = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, kept.size())));
@@ -292,11 +303,22 @@ double loss_of_one_store(const trial& t, const lane& at) {
   return most;
 }
 
+/// A plan is judged by the least accurate of its variants.
+std::optional<format> coarsest_between_tokens(const trial& t) {
+  std::optional<format> out;
+  for (const plan_variant& v : t.variants) {
+    const std::optional<format>& own = v.state.between_tokens;
+    if (own && (!out || own->precision < out->precision)) out = own;
+  }
+  return out;
+}
+
 /// The places of one head of the slice, `samples` those of its runs in the formats alone.
 void add_places(const trial& t, const drawn& runs, const std::vector<threshold>& limits, const plan_variant& alone,
                 const lane& at, const std::vector<lane_norms>& samples, std::vector<place_cost>& places) {
   const auto where = buckets(at.judged, t.unit);
   const std::vector<double> truth = truth_rms(t.p, t.truth, at, where);
+  const std::optional<format> carried = coarsest_between_tokens(t);
   std::size_t first_place = 0;
   while (first_place < runs.places.size() &&
          (runs.places[first_place].sequence != at.sequence || runs.places[first_place].head != at.head))
@@ -317,8 +339,8 @@ void add_places(const trial& t, const drawn& runs, const std::vector<threshold>&
     cost.magnitude = truth[b] > 0 ? truth[b] : scale;
     // An error of a fraction of an ulp of what the plan stores it in is nobody's loss, though the formats alone may happen to be
     // exact: a state that is kept in bf16 between chunks is handed over in bf16.
-    const std::optional<format>& carried = t.variants.front().state.between_tokens;
-    const format stored = place.tensor == "final_state" && carried ? *carried : stored_format(alone, place.tensor);
+    format stored = stored_format(alone, place.tensor);
+    if (place.tensor == "final_state" && carried && carried->precision < stored.precision) stored = *carried;
     for (std::size_t i = 0; i < alone_draws; ++i) cost.alone[law_of_alone(i)].push_back(samples[i].rms[b]);
     for (std::size_t i = 0; i < 2; ++i) {
       const bool exact = std::all_of(cost.alone[i].begin(), cost.alone[i].end(), [](double x) { return x == 0; });
@@ -339,7 +361,7 @@ void judge_violations(adequacy_report& out) {
   if (range == out.ranges.end()) return;
   out.adequate = false;
   out.reason = range->says;
-  out.stage = range->what.starts_with("inverse") ? "Ai" : "";
+  out.stage = range->what.starts_with("inverse") ? "Ai" : range->what == "A" || range->what == "gate exponent" ? "A" : "";
 }
 
 }  // namespace
@@ -407,6 +429,12 @@ inverse_cost cost_of_inverse(const head_input& in, const plan_variant& v) {
   cost.entry = (spoilt ? emulate_head(in, substituted) : run).range[static_cast<std::size_t>(formed::inverse)];
   const double formed_there = run.range[static_cast<std::size_t>(formed::inverse_intermediate)];
   cost.formed = formed_there == formed_there ? formed_there : std::numeric_limits<double>::infinity();
+  if (std::isinf(cost.formed)) {
+    emulation_options stages;
+    stages.stages = true;
+    const head_output again = emulate_head(in, exact, stages);
+    for (std::size_t i = 0; i < again.A.size(); ++i) cost.of_nonfinite = cost.of_nonfinite || !std::isfinite(again.A.data()[i]);
+  }
   return referee_detail::priced(cost, v);
 }
 

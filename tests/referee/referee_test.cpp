@@ -453,6 +453,34 @@ TEST(referee, a_gate_that_resets_is_named_where_a_plan_cannot_take_it) {
   EXPECT_THAT(report.reason, HasSubstr("a log decay of -inf"));
 }
 
+// An inverse of infinities is no fault of the inverse.
+TEST(referee, what_overflows_before_the_inverse_is_named) {
+  const problem gated = small(op_kind::gated_delta_rule, "strong-decay", 70);
+  plan factored = plan_named("fla-chunk-gdn");
+  factored.gate.form = {gate_form::factored};
+  emulation_options stages;
+  stages.stages = true;
+  check_options options;
+  options.plans = {factored};
+  options.judge.power = false;
+  const result r = emulate(gated, variants(factored, gated, path_kind::chunk, 32).front(), stages, 1);
+  const check_report of_gates = check(gated, r, options);
+  EXPECT_THAT(of_gates.reason, HasSubstr("[gate] form \"factored\" makes a gate factor of 2^"));
+  EXPECT_EQ(nlohmann::json::parse(to_json(of_gates, {})).at("first_bad_stage"), "A");
+
+  problem p = small(op_kind::delta_rule, "typical", 70);
+  std::vector<double> k = p.k.to_doubles();
+  for (double& x : k) x *= 0x1p70;
+  p.k = tensor::from_doubles(p.k.element_format(), p.k.shape(), k, "k");
+  const bench keys(p, "fla-chunk-delta");
+  const check_report of_keys = keys.judge(keys.run());
+  const auto& ranges = of_keys.conformance->adequacy.ranges;
+  const auto first = std::find_if(ranges.begin(), ranges.end(), [](const range_report& r) { return r.violated; });
+  ASSERT_NE(first, ranges.end());
+  EXPECT_THAT(first->says, HasSubstr("A, which is inverted, is not finite on these inputs"));
+  EXPECT_EQ(of_keys.conformance->adequacy.stage, "A");
+}
+
 TEST(referee, inputs_that_show_nothing_are_vacuous) {
   generation g;
   g.op = op_kind::delta_rule;

@@ -77,6 +77,19 @@ TEST(a_kernel_with_another_cache_than_its_plan_s, is_refuted) {
   EXPECT_EQ(none.conformance->conforms, verdict::holds) << "better than promised is no fault";
 }
 
+TEST(adequacy_of_a_plan, is_the_same_in_whatever_order_its_formats_are_listed) {
+  const problem p = drawn("typical", 256);
+  const format_choice fp32_state{format_choice::kind::none, fp32}, coarse{format_choice::kind::fixed, format_named("e5m2")};
+  std::vector<adequacy_report> found;
+  for (const auto& list : {std::vector{fp32_state, coarse}, std::vector{coarse, fp32_state}}) {
+    plan both = plan_named("fla-chunk-gdn");
+    both.state.between_tokens = list;
+    found.push_back(judged(p, plan_named("fla-chunk-gdn"), both, path_kind::chunk).conformance->adequacy);
+  }
+  EXPECT_EQ(found[0].adequate, found[1].adequate) << found[0].reason << "\n" << found[1].reason;
+  EXPECT_EQ(found[0].worst_ratio, found[1].worst_ratio);
+}
+
 TEST(adequacy_of_a_cache, ends_at_a_token) {
   const problem p = drawn("no-decay", 512);
   const state_cache stuck{unscaled("e4m3"), block_rounding::nearest, element_formats[0], 0, 1};

@@ -23,6 +23,7 @@ struct inverse_cost {
   double cost = 0;  ///< formed times roundoff
   double budget = 0;
   bool overflows = false;
+  bool of_nonfinite = false;  ///< A, which is inverted, holds infinities or NaN
 
   [[nodiscard]] bool refused() const { return cost > budget || overflows; }
 };
