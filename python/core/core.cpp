@@ -318,6 +318,13 @@ generation wanted(const std::string& regime, std::uint64_t seed, const py::dict&
         throw refuse("a list of whole numbers, such as [0, 5, 16]");
       }
     };
+    const auto yes = [&refuse, &value = value] {
+      try {
+        return value.cast<bool>();
+      } catch (const py::cast_error&) {
+        throw refuse("True or False");
+      }
+    };
     const std::map<std::string_view, std::function<void()>> meaning{
         {"op", [&] { g.op = op_named(word()); }},
         {"rule", [&] { g.rule = rule_named(word()); }},
@@ -334,7 +341,7 @@ generation wanted(const std::string& regime, std::uint64_t seed, const py::dict&
         {"H", [&] { g.key_heads = size(); }},
         {"HV", [&] { g.value_heads = size(); }},
         {"num_householder", [&] { g.num_householder = size(); }},
-        {"cotangents", [&g, &value = value] { g.cotangents = value.cast<bool>(); }},
+        {"cotangents", [&] { g.cotangents = yes(); }},
     };
     const auto found = meaning.find(name);
     if (found == meaning.end()) {

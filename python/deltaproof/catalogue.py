@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from . import _core
 from ._core import format_error
 from .exchange import Problem, problem_of
-from .messages import python_words
+from .messages import python_words, require_whole
 
 
 class Plan(NamedTuple):
@@ -109,15 +109,18 @@ def cases(
 ) -> Iterator[Case]:
     """Problems of every combination of what is listed; regimes=None takes each that there is. What is left out takes the
     regime's default. dtype: bf16, fp16, fp32 or fp64, or torch's. Further: B, H, HV, beta, gate, initial_state, rule,
-    cu_seqlens, num_householder, cotangents (draw do and dfinal_state too). `to`: "torch", "numpy", or None for deltaproof.tensor. Nothing is made before it is asked for;
-    a combination that cannot be is refused at once."""
+    cu_seqlens, num_householder, law (of the regime law), cotangents (draw do and dfinal_state too). `to`: "torch", "numpy", "jax",
+    "mlx", or None for deltaproof.tensor. Nothing is made before it is asked for; a combination that cannot be is refused at once."""
     known = [r["name"] for r in _core.regimes()]
     for one in _each(op):
         if one in known:
             raise format_error(f'cases: "{one}" is a regime, and op comes first; write cases(regimes="{one}")')
+    seeds = _each(seeds)
+    for one in seeds:
+        require_whole("cases", seeds=one)
     listed = known if regimes is None else _each(regimes)
     for name, one_op, t, k, v, d, seed in itertools.product(
-        listed, _each(op), _each(T), _each(K), _each(V), _dtypes(dtype), _each(seeds)
+        listed, _each(op), _each(T), _each(K), _each(V), _dtypes(dtype), seeds
     ):
         asked = {
             key: value

@@ -6,8 +6,10 @@ into those bytes once, so that what another thread does to them meanwhile change
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Union
@@ -279,10 +281,18 @@ def record_result(
         name: x if x is None or isinstance(x, (str, int, Mapping)) or recorder.reads(x) else take(x, name)
         for name, x in both.items()
     }
+    written = draft = ""
     try:
-        written = recorder.record_result(problem_file, taken, kernel, gate, out, **words)
+        written = recorder.result_name(problem_file, out)
+        draft = f"{written}.{secrets.token_hex(4)}.draft"  # what is refused replaces no file
+        recorder.record_result(problem_file, taken, kernel, gate, draft, **words)
+        with python_words():
+            _core.validate(_core.opened(os.fspath(problem_file)), _core.opened(draft))
+        os.replace(draft, written)
     except ValueError as e:
-        raise e if isinstance(e, _core.error) else format_error(str(e)) from None
-    with python_words():
-        _core.validate(_core.opened(os.fspath(problem_file)), _core.opened(written))
+        kind = type(e) if isinstance(e, _core.error) else format_error
+        raise kind(str(e).replace(draft, written) if draft else str(e)) from None
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
     return written

@@ -46,6 +46,7 @@ import array
 import concurrent.futures
 import contextlib
 import ctypes
+import difflib
 import functools
 import hashlib
 import importlib.metadata
@@ -117,7 +118,9 @@ def record(path, problem, result=None):
     """
     path = os.fspath(path)
     if isinstance(problem, (str, os.PathLike)):
-        raise ValueError(f"record: the problem is the file {os.fspath(problem)}; record_result writes a result of it")
+        raise ValueError(
+            f"record: the problem is given as a file, {os.fspath(problem)}; call record_result with that file to write a result of it"
+        )
     if os.path.dirname(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
     names = [f"{path}.problem.safetensors"]
@@ -140,12 +143,7 @@ def record_result(problem_file, tensors, kernel="", gate="log", out=None, **word
     problem_file = os.fspath(problem_file)
     with open(problem_file, "rb") as given:
         image = given.read()
-    if out is None:
-        end = ".problem.safetensors"
-        out = (problem_file[: -len(end)] if problem_file.endswith(end) else problem_file) + ".result.safetensors"
-    out = os.fspath(out)
-    if os.path.abspath(out) == os.path.abspath(problem_file):
-        raise ValueError(f"record_result: {out} is the problem itself; name another file")
+    out = result_name(problem_file, out)
     result = {**tensors, **tensors.get("stages", {}), **tensors.get("gradients", {}), **words}
     result.update(kernel=kernel or result.get("kernel"), problem_sha256=hashlib.sha256(image).hexdigest())
     cumsum = result.pop("g_cumsum", None)
@@ -153,7 +151,10 @@ def record_result(problem_file, tensors, kernel="", gate="log", out=None, **word
     if cumsum is not None:
         written["g_cumsum_log2"] = in_unit(_one(cumsum, "g_cumsum"), gate, "log2")
     if "dg" in written and gate != "log":
-        require_log(_opened(image)[0].get("__metadata__", {}), gate)
+        header = _opened(image)[0]
+        require_log(header.get("__metadata__", {}), gate)
+        if gate == "decay" and "g" not in header:
+            raise ValueError(f"record_result: dg with gate={gate!r} needs the problem's g, and {problem_file} holds none")
         dtype, shape, data = written["dg"]
         g = None if gate == "log2" else _floats(*_tensor_of(image, "g"))
         factor = [1 / math.log(2)] * _count(shape) if g is None else [math.exp(x) for x in g]
@@ -163,6 +164,18 @@ def record_result(problem_file, tensors, kernel="", gate="log", out=None, **word
     if os.path.dirname(out):
         os.makedirs(os.path.dirname(out), exist_ok=True)
     _write(out, _file(result_words(result), [(name, *written[name]) for name in RESULT_FILE if name in written]))
+    return out
+
+
+def result_name(problem_file, out=None):
+    """The file that `record_result` writes."""
+    problem_file = os.fspath(problem_file)
+    if out is None:
+        end = ".problem.safetensors"
+        out = (problem_file[: -len(end)] if problem_file.endswith(end) else problem_file) + ".result.safetensors"
+    out = os.fspath(out)
+    if os.path.abspath(out) == os.path.abspath(problem_file):
+        raise ValueError(f"record_result: {out} is the problem itself; name another file")
     return out
 
 
@@ -195,8 +208,8 @@ def record_set(folder, fn, keep=None, to=None, apart=None):
             before, left = done[call["state"]["after"]]
             tokens = call["state"]["kept"]
             problem["initial_state"] = keep(before, left, tokens) if keep else _kept(fn, before, left, tokens, call)
-            if problem["initial_state"] is None:
-                raise ValueError(f"record_set: keep gave no state for {call['name']}; return the tensor that your server restores")
+            if problem["initial_state"] is None:  # of keep: _kept refuses it
+                raise ValueError(f"record_set: keep returned None for call {call['name']}; return the state that your server restores")
             _write(path, _file(problem_words(problem), _bits(problem, PROBLEM_TENSORS + COTANGENTS)))
         names.append(os.path.join(folder, call["result"]))
         made = run(fn, path, names[-1], call, to)
@@ -213,10 +226,14 @@ def _manifest(path):
         folder = os.path.dirname(path)
         says = f"{folder} has no manifest.json; write it with deltaproof gen --for KIND --dir {folder}"
         raise ValueError(f"record_set: {says}") from None
-    except (OSError, ValueError) as wrong:
-        raise ValueError(f"record_set: {path}: {wrong}; deltaproof gen --for KIND --dir DIR writes it") from None
+    except OSError as wrong:
+        raise ValueError(f"record_set: {path}: {wrong.strerror}") from None
+    except ValueError as wrong:
+        raise ValueError(
+            f"record_set: {path} is not valid JSON ({wrong}); make the folder again with deltaproof gen --for KIND --dir DIR"
+        ) from None
     if not isinstance(manifest, dict) or "calls" not in manifest or "invariant" not in manifest:
-        raise ValueError(f"record_set: {path} lists no calls; deltaproof gen --for KIND --dir DIR writes such a folder")
+        raise ValueError(f"record_set: {path} lists no calls; make the folder again with deltaproof gen --for KIND --dir DIR")
     return manifest
 
 
@@ -250,34 +267,37 @@ def _require_portable(fn):
     except (pickle.PicklingError, AttributeError, TypeError) as wrong:
         raise ValueError(
             f"record_set: each call runs in a process of its own, and fn cannot be sent to one ({wrong}); define fn at the top "
-            "of a module, or give apart=False: all calls then run in one process, and a state that it keeps goes unseen"
+            "of a module, or give apart=False: all calls then run in this process, and what one leaves behind for the next is not noticed"
         ) from None
 
 
 def _kept(fn, problem, result, tokens, call):
     """The state after the first tokens[s] tokens of each sequence of a call."""
-    if result.get("final_state") is None:
-        before = call["state"]["after"]
-        raise ValueError(
-            f"record_set: fn returned no final_state for {before}, and {call['name']} starts from it; return it, or give keep="
-        )
-    state = result["final_state"]
-    if result.get("state_layout") == "vk":
-        state = state.swapaxes(-1, -2)
+    before = call["state"]["after"]
+
+    def state_of(result, of):
+        if result.get("final_state") is None:
+            raise ValueError(
+                f"record_set: fn returned no final_state for {of}, from which call {call['name']} goes on; return it, or give keep="
+            )
+        state = result["final_state"]
+        return state.swapaxes(-1, -2) if result.get("state_layout") == "vk" else state
+
     offsets = problem.get("cu_seqlens")
     lengths = [problem["q"].shape[1]] * problem["q"].shape[0]
     if offsets is not None:
         lengths = [int(b) - int(a) for a, b in zip(offsets[:-1], offsets[1:])]
     if list(tokens) == lengths:
-        return state
+        return state_of(result, f"call {before}")
     if len(set(tokens)) > 1 or offsets is not None:
-        raise ValueError("record_set: sequences keep different numbers of tokens; give keep=, which says what your cache restores")
+        raise ValueError(
+            f"record_set: call {call['name']} starts inside sequences that are packed, or that keep different numbers of tokens; "
+            "give keep=, which returns the state that your cache restores"
+        )
     n = problem.get("num_householder") or 1
     steps = {"q": 1, "g": 1, "k": n, "v": n, "beta": n}
     first = {name: x[:, : tokens[0] * steps[name]] if name in steps else x for name, x in problem.items()}
-    asked = {**call, "name": call["state"]["after"]}
-    state = fn(first, asked)
-    return state["final_state"].swapaxes(-1, -2) if state.get("state_layout") == "vk" else state["final_state"]
+    return state_of(fn(first, {**call, "name": before}), f"the accepted tokens of call {before}")
 
 
 def read(path, to=None, gate="log"):
@@ -289,7 +309,11 @@ def read(path, to=None, gate="log"):
     if to is None:
         to = "torch" if importlib.util.find_spec("torch") else "numpy"
     with open(path, "rb") as given:
-        header, data = _opened(given.read())
+        image = given.read()
+    try:
+        header, data = _opened(image)
+    except (ValueError, struct.error):
+        raise ValueError(f"read: {os.fspath(path)} is not a safetensors file") from None
     known = PROBLEM_WORDS + RESULT_WORDS + STATE_WORDS + ("pass",)
     found = {name: value for name, value in header.pop("__metadata__", {}).items() if name in known}
     kinds = {"scale": float, "l2norm_eps": float, "gate_lower_bound": float, "num_householder": int, "chunk_size": int, "flush_every": int, "qk_l2norm": lambda word: word == "true"}
@@ -348,8 +372,6 @@ def _opened(image):
 
 def _tensor_of(image, name):
     header, data = _opened(image)
-    if name not in header:
-        raise ValueError(f"the problem has no tensor {name}")
     begin, end = header[name]["data_offsets"]
     return header[name]["dtype"], tuple(header[name]["shape"]), data[begin:end]
 
@@ -435,7 +457,10 @@ def taps(call_sites=None, prefix="fla"):
                 undo.append((module, name, function))
                 setattr(module, name, wrapped(function, sites[named[id(function)]]))
     if not undo:
-        raise ValueError(f"taps: no loaded module of {prefix} has any of {', '.join(sites)}; import the kernel before")
+        raise ValueError(
+            f"taps: no imported module of {prefix} has any of the functions {', '.join(sites)}; "
+            "import the kernel before you enter taps()"
+        )
     try:
         yield stages
     finally:
@@ -451,20 +476,26 @@ def problem_words(problem):
             "problem: op is absent; name the recurrence, one of delta_rule, gated_delta_rule, kda, gated_delta_product"
         )
     words = {"format": "deltaproof.problem/1", "op": problem["op"]}
-    if problem.get("scale") is not None:
-        words["scale"] = decimal(float(problem["scale"]))
+    words["scale"] = _number(problem, "scale")
     words["qk_l2norm"] = "true" if problem.get("qk_l2norm") else "false"
-    epsilon = problem.get("l2norm_eps")
-    words["l2norm_eps"] = None if epsilon is None or float(epsilon) == 1e-6 else decimal(float(epsilon))
+    epsilon = _number(problem, "l2norm_eps")
+    words["l2norm_eps"] = None if epsilon == decimal(1e-6) else epsilon
     activation = problem.get("gate_activation")
     words["gate_activation"] = None if activation in (None, "none") else activation
-    bound = problem.get("gate_lower_bound")
-    words["gate_lower_bound"] = None if bound is None else decimal(float(bound))
+    words["gate_lower_bound"] = _number(problem, "gate_lower_bound")
     words["rule"] = problem.get("rule") or "euler"
     words["beta_activation"] = problem.get("beta_activation") or "none"
     words["num_householder"] = problem.get("num_householder") or 1
     words["note"] = problem.get("note") or None
     return _words(words)
+
+
+def _number(problem, name):
+    given = problem.get(name)
+    try:
+        return None if given is None else decimal(float(given))
+    except (TypeError, ValueError):
+        raise ValueError(f"problem: {name} is {given!r}; give a number") from None
 
 
 def result_words(result):
@@ -491,7 +522,9 @@ def _bits(given, names):
 
 def _one(x, name):
     """dtype, shape and bytes of one tensor, whose ever it is."""
-    if isinstance(x, (list, tuple, range)):  # offsets
+    if isinstance(x, (list, tuple, range)):
+        if name != "cu_seqlens":
+            raise ValueError(f"{name}: a {type(x).__name__} is taken for cu_seqlens alone; give a tensor")
         return "I64", (len(x),), struct.pack(f"<{len(x)}q", *map(int, x))
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
@@ -504,6 +537,10 @@ def _one(x, name):
     else:
         dtype, shape, data = _one_of_numpy(x, name)
     if dtype is None:
+        if not hasattr(x, "dtype"):
+            raise ValueError(f"{name}: a {type(x).__name__} is not a tensor; give a tensor of torch, numpy, JAX or MLX")
+        if name == "cu_seqlens":
+            raise ValueError(f"{name}: its dtype is {x.dtype}; pass int64, int32 or a list of ints")
         raise ValueError(
             f"{name}: {x.dtype} is not a number format of the exchange files; use bfloat16, float16, float32 or float64"
         )
@@ -536,7 +573,9 @@ def _one_of_numpy(x, name):
 def _known(given, what, names):
     for name in given:
         if name not in names:
-            raise ValueError(f"{what}: {name!r} is unknown; the names are {', '.join(names)}")
+            near = difflib.get_close_matches(str(name), names, 1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ValueError(f"{what}: {name!r} is unknown{meant}; the names are {', '.join(names)}")
 
 
 def _words(words):

@@ -31,6 +31,7 @@ def record_result(
     out: str | os.PathLike[str] | None = ...,
     **words: Any,
 ) -> str: ...
+def result_name(problem_file: str | os.PathLike[str], out: str | os.PathLike[str] | None = ...) -> str: ...
 def record_set(
     folder: str | os.PathLike[str],
     fn: Callable[[dict[str, Any], dict[str, Any]], Mapping[str, Any]],

@@ -21,8 +21,10 @@ def take(x: Any, name: str) -> tensor:
     if isinstance(x, tensor):
         return x
     kind = f"{type(x).__module__}.{type(x).__qualname__}"
-    if getattr(x, "is_sparse", False) is True or getattr(x, "is_quantized", False) is True:
-        raise format_error(f"{name}: a sparse or quantized tensor; pass {name}.to_dense() or {name}.dequantize()")
+    if getattr(x, "is_sparse", False) is True:
+        raise format_error(f"{name}: a sparse tensor; pass {name}.to_dense()")
+    if getattr(x, "is_quantized", False) is True:
+        raise format_error(f"{name}: a quantized tensor; pass {name}.dequantize()")
     device = getattr(x, "device", None)
     if getattr(device, "type", None) == "meta":
         raise format_error(
@@ -51,7 +53,8 @@ def take(x: Any, name: str) -> tensor:
             where = int(x.__dlpack_device__()[0])
             if where not in (1, 3):
                 raise format_error(
-                    f"{name}: lies in the memory of another device (DLPack type {where}); pass {name}.cpu()"
+                    f"{name}: lies in the memory of a GPU or another device (DLPack device type {where}); "
+                    f"pass a copy in the CPU's memory, for example numpy.asarray({name}) of JAX or {name}.get() of CuPy"
                 )
         torch = sys.modules.get("torch")
         if dtype in _BY_BITS and dtype != "bfloat16" and torch is not None and isinstance(x, torch.Tensor):
@@ -82,7 +85,7 @@ def floating(x: Any, name: str) -> tensor:
     out = take(x, name)
     if out.dtype == "I64":
         raise format_error(
-            f"{name}: {_said(x, 'int64')} where floating-point numbers are read; pass {name} as your kernel had it, "
+            f"{name}: its dtype is {_said(x, 'int64')}, but floating-point numbers are needed; pass {name} as your kernel had it, "
             "in bfloat16, float16, float32 or float64"
         )
     return out
@@ -94,7 +97,9 @@ def offsets(x: Any, name: str) -> tensor:
         return _core.from_integers([int(i) for i in x], name)
     out = take(x, name)
     if out.dtype != "I64":
-        raise format_error(f"{name}: {_said(x, out.dtype)} where integers are read; pass int64 or int32, or a list of ints")
+        raise format_error(
+            f"{name}: its dtype is {_said(x, out.dtype)}, but offsets are integers; pass int64, int32 or a list of ints"
+        )
     return out
 
 
@@ -188,4 +193,11 @@ def converted(t: Any, to: str | None) -> Any:
         return t
     if to not in _LIBRARIES:
         raise format_error(f"to={to!r}; use one of {', '.join(map(repr, _LIBRARIES))}, or None")
-    return _LIBRARIES[to](t)
+    try:
+        return _LIBRARIES[to](t)
+    except ModuleNotFoundError as e:
+        default = " (the default of cases)" if to == "torch" else ""
+        others = ", ".join(repr(one) for one in _LIBRARIES if one != to)
+        raise ModuleNotFoundError(
+            f"to={to!r}{default} needs {e.name}, which is not installed; install it, or give to={others} or None", name=e.name
+        ) from None

@@ -16,7 +16,7 @@ from typing import Any
 from . import _core
 from ._core import format_error
 from .exchange import Problem, ProblemLike, Result, ResultLike, is_path, problem_file, result_file
-from .messages import in_python, python_words
+from .messages import in_python, python_words, require_whole
 from .recorder import GRADIENTS
 from .tensors import converted, poisoned
 
@@ -126,6 +126,10 @@ class Verdict:
         return self
 
 
+#: What the library says of a result that is taken for one of the recurrent path, or whose chunk length is not known.
+_NEEDS_CHUNKS = "the path is recurrent|on the recurrent path|the chunk length"
+
+
 @contextlib.contextmanager
 def _chunk_size_said(result: _core.file, plan: str | None) -> Iterator[None]:
     """A chunk kernel's result that does not say so is taken for a recurrent kernel's, and no plan of its own fits."""
@@ -133,13 +137,13 @@ def _chunk_size_said(result: _core.file, plan: str | None) -> Iterator[None]:
         yield
     except format_error as e:
         words = dict(result.metadata)
-        if "chunk_size" in words or words.get("path") == "recurrent" or not re.search(r"path|chunk length", str(e)):
+        if "chunk_size" in words or words.get("path") == "recurrent" or not re.search(_NEEDS_CHUNKS, str(e)):
             raise
         says = "states no chunk_size" + ("" if "path" in words else ", so its kernel is taken for a recurrent one")
         how = (
             "write chunk_size into its metadata"
             if result.path
-            else "pass Result(o, final_state, chunk_size=64), or what your kernel has"
+            else "pass its chunk length: Result(o, final_state, chunk_size=64)"
         )
         raise format_error(f"{e}. The result {says}; if it is a chunk kernel's, {how}") from None
 
@@ -176,6 +180,7 @@ def check(
 
     The interpreter is unlocked meanwhile. Raises shape_error, domain_error or format_error, all ValueErrors, for bad input.
     """
+    require_whole("check", seed=seed, threads=threads)
     with python_words():
         p = problem_file(problem)
         r = result_file(result, p)
@@ -186,7 +191,7 @@ def check(
         )
     if because and not limits:
         raise format_error(
-            "check: because states the reason for max_error, which is missing; add max_error, or leave because out"
+            "check: because is given without max_error; add max_error, or leave because out"
         )
     if plan is True or plan == "":
         raise format_error(
@@ -230,6 +235,7 @@ def gradient_identities(
     The problem has do or dfinal_state, the result gradients. accuracy: what the sides may differ by, of the size of their terms;
     None: 8 times what the formats cost. The verdict's json has `gradients`: each identity's residual, and what none would show.
     """
+    require_whole("gradient_identities", seed=seed, threads=threads)
     with python_words():
         p = problem_file(problem)
         answer = _core.gradient_identities(
@@ -375,12 +381,15 @@ def oracle(
 
     Raises TimeoutError where max_seconds ran out.
     """
+    require_whole("oracle", threads=threads)
     with python_words():
         answer = _core.oracle(
             problem_file(problem), round=round, max_bits=max_bits, threads=threads, max_seconds=max_seconds
         )
     if answer.stopped:
-        raise TimeoutError(f"oracle: {max_seconds} seconds ran out before the reference was complete")
+        raise TimeoutError(
+            f"oracle: max_seconds={max_seconds:g} ran out before the reference was complete; give more seconds, or leave max_seconds out"
+        )
     o, state = (converted(t, to) for t in answer.tensors)
     undecided = {name: answer.undecided.get(name, 0) for name in ("o", "final_state")}
     return Truth(o, state, round, answer.radius, undecided, answer.tiers, answer.problem_sha256)
@@ -410,6 +419,7 @@ def emulate(
     """
     if chunk is not None and chunk < 1:
         raise format_error(f"emulate: chunk={chunk} rows; use at least 1, or leave it out")
+    require_whole("emulate", variant=variant, seed=seed, threads=threads)
     with python_words():
         answer = _core.emulate(
             problem_file(problem),

@@ -14,12 +14,22 @@ from deltaproof.messages import in_python
 @pytest.mark.parametrize(
     ("program", "python"),
     [
-        ("name a plan with --plan (candidates: fp32)", "name a plan with plan=... (candidates: fp32)"),
-        ("measure errors only with --no-plan, or give an error limit with --max-error", "measure errors only with plan=False, or give an error limit with max_error=..."),
-        ("allow more time: give a larger --max-seconds, or leave it out", "allow more time: give a larger max_seconds=..., or leave it out"),
+        ("name a plan with --plan (candidates: fp32)", "name a plan with plan (candidates: fp32)"),
+        ("measure errors only with --no-plan, or give an error limit with --max-error", "measure errors only with plan=False, or give an error limit with max_error"),
+        ("allow more time: give a larger --max-seconds, or leave it out", "allow more time: give a larger max_seconds, or leave it out"),
+        ("--max-error o:rel_fro: there is no '='", "max_error='o:rel_fro': there is no '='"),
+        (
+            'but --law "cosine=0.9" was given; use --regime law, or leave --law out',
+            "but law='cosine=0.9' was given; use regimes='law', or leave law out",
+        ),
+        ("--beta regime was asked for (deltaproof list beta-laws)", "beta='regime' was asked for (deltaproof list beta-laws)"),
+        ("judge by it (--plan FILE.toml)", "judge by it (plan='FILE.toml')"),
         ("--max-error o:speed=1: no metric", "max_error='o:speed=1': no metric"),
         ("unknown; `deltaproof list faults` has them all", "unknown; deltaproof.faults() has them all"),
         ("my--plan and a -- b stay", "my--plan and a -- b stay"),
+        # A command of the program is one in Python too.
+        ("add one (deltaproof gen --cotangents draws both); or --no-power", "add one (deltaproof gen --cotangents draws both); or power=False"),
+        ("for example: deltaproof gen --regime typical", "for example: deltaproof gen --regime typical"),
     ],
 )
 def test_options_are_arguments(program, python):
@@ -28,7 +38,7 @@ def test_options_are_arguments(program, python):
 
 def test_errors_name_arguments(small):
     result = {"o": small.v, "kernel": "nobody's", "path": "recurrent"}
-    with pytest.raises(deltaproof.format_error, match=r"plan=\.\.\. .*plan=False.*max_error=\.\.\.") as caught:
+    with pytest.raises(deltaproof.format_error, match=r"with plan \(.*plan=False.*max_error") as caught:
         deltaproof.check(small, result)
     assert "--" not in str(caught.value)
     with pytest.raises(deltaproof.format_error, match="max_error='o:speed=1'"):
@@ -45,15 +55,16 @@ def test_no_chunk_size_says_what_to_pass(small):
     got = deltaproof.emulate(small, "fla-chunk-gdn")
     bare = deltaproof.Result(got.o, got.final_state)
     for given in (bare, {"o": got.o, "kernel": got.kernel}):
-        with pytest.raises(deltaproof.format_error, match=r"states no chunk_size.*pass Result\(o, final_state, chunk_size=64\)"):
+        with pytest.raises(deltaproof.format_error, match=r"states no chunk_size.*pass its chunk length: Result\(o, final_state, chunk_size=64\)"):
             deltaproof.check(small, given, plan="fla-chunk-gdn", power=False)
     with pytest.raises(deltaproof.format_error, match=r"chunk_size=64"):
         deltaproof.check(small, dataclasses.replace(bare, path="chunk"), plan="fla-chunk-gdn", power=False)
     assert deltaproof.check(small, dataclasses.replace(bare, chunk_size=64), plan="fla-chunk-gdn", power=False)
     # What is wrong otherwise is not blamed on it.
-    with pytest.raises(deltaproof.format_error) as caught:
-        deltaproof.check(small, bare, plan="fla-chunk-gdm")
-    assert "chunk_size" not in str(caught.value)
+    for plan in ("fla-chunk-gdm", "a/path/that/is/not/there.toml"):
+        with pytest.raises(deltaproof.format_error) as caught:
+            deltaproof.check(small, bare, plan=plan)
+        assert "chunk_size" not in str(caught.value)
 
 
 def ran(*words):

@@ -101,8 +101,13 @@ def test_what_cannot_be_recorded_is_refused(tmp_path):
     assert program("gen", "--for", "rollback", *SMALL, "--dir", tmp_path / "set").returncode == 0
     with pytest.raises(ValueError, match="fn gave NoneType for whole"):
         deltaproof.record_set(tmp_path / "set", lambda problem, call: None)
-    with pytest.raises(ValueError, match="keep gave no state for rest"):
+    with pytest.raises(ValueError, match="keep returned None for call rest"):
         deltaproof.record_set(tmp_path / "set", decode, keep=lambda problem, result, tokens: None)
+    def unaccepted(problem, call):
+        return {name: x for name, x in decode(problem, call).items() if (name, call["name"]) != ("final_state", "draft")}
+
+    with pytest.raises(ValueError, match="fn returned no final_state for the accepted tokens of call draft"):
+        deltaproof.record_set(tmp_path / "set", unaccepted)
     # A slot that was never written is the server's fault; NaN in a tensor that nobody restored is a bad file.
     deltaproof.record_set(tmp_path / "set", decode, keep=lambda problem, result, tokens: 0 * problem["initial_state"] / 0)
     done = judged(tmp_path / "set", "rollback")

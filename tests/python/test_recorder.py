@@ -67,9 +67,17 @@ def test_what_it_does_not_know_it_refuses(recorder, tmp_path):
         (dict(q=x), "op is absent"),
         (dict(op="kda", q=x, gate=x), "'gate' is unknown"),
         (dict(op="kda", q=x.to(torch.int8)), "torch.int8"),
+        (dict(op="kda", q=x, num_housholder=2), "did you mean 'num_householder'"),
+        (dict(op="kda", q=x, scale="a"), "scale is 'a'; give a number"),
+        (dict(op="kda", q="abc"), "q: a str is not a tensor"),
+        (dict(op="kda", q=[1, 2]), "q: a list is taken for cu_seqlens alone"),
+        (dict(op="kda", q=x, cu_seqlens=x.to(torch.int8)), "cu_seqlens: its dtype is torch.int8; pass int64, int32"),
     ):
         with pytest.raises(ValueError, match=says):
             recorder.record(tmp_path / "x", problem)
+    (tmp_path / "x.txt").write_text("no tensors in here")
+    with pytest.raises(ValueError, match="x.txt is not a safetensors file"):
+        recorder.read(tmp_path / "x.txt")
 
 
 def test_it_needs_nothing_but_torch(tmp_path):
@@ -126,7 +134,7 @@ def test_taps_fill_with_the_stages_of_three_call_sites(recorder, monkeypatch):
     with recorder.taps() as stages:
         chunk.chunk_gated_delta_rule_fwd_h(k=small.k, state_v_first=True)
     assert torch.equal(stages["h"], s["h"])
-    with pytest.raises(ValueError, match="no loaded module of nothing"), recorder.taps(prefix="nothing"):
+    with pytest.raises(ValueError, match="no imported module of nothing"), recorder.taps(prefix="nothing"):
         pass
 
 

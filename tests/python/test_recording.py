@@ -6,6 +6,7 @@ import importlib.util
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import deltaproof
 import numpy
@@ -98,6 +99,16 @@ def test_what_cannot_be_recorded_is_refused(file):
     ):
         with pytest.raises(deltaproof.error, match=says):
             deltaproof.record_result(file, tensors, **words)
+
+
+def test_a_refused_result_replaces_no_file(file):
+    o = deltaproof.oracle(file, "fp32").o
+    written = Path(deltaproof.record_result(file, {"o": o}))
+    before, files = written.read_bytes(), sorted(written.parent.iterdir())
+    with pytest.raises(deltaproof.error, match=f"{written}: tensor o") as caught:
+        deltaproof.record_result(file, {"o": o[:, :3]})
+    assert "draft" not in str(caught.value)
+    assert written.read_bytes() == before and sorted(written.parent.iterdir()) == files
 
 
 def test_bf16_without_ml_dtypes_names_the_remedy(tmp_path, monkeypatch):

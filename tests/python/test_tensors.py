@@ -4,6 +4,7 @@
 
 import dataclasses
 import math
+import sys
 from types import SimpleNamespace
 
 import deltaproof
@@ -69,7 +70,7 @@ def test_a_problem_of_numpy_arrays_is_the_problem_of_torch_tensors():
         (lambda x: x[0], deltaproof.shape_error, "problem: .*k"),
         (lambda x: x.to("meta"), deltaproof.format_error, "k: .*meta device has no values"),
         (lambda x: x.clone().requires_grad_(), deltaproof.format_error, r"k: requires grad; pass k.detach\(\)"),
-        (lambda x: x.to_sparse(), deltaproof.format_error, r"k.to_dense\(\)"),
+        (lambda x: x.to_sparse(), deltaproof.format_error, r"k: a sparse tensor; pass k.to_dense\(\)"),
         (lambda x: x * math.nan, deltaproof.domain_error, "problem: .*k"),
         (lambda x: x.tolist(), deltaproof.format_error, "k: builtins.list is not a tensor"),
         (
@@ -80,7 +81,7 @@ def test_a_problem_of_numpy_arrays_is_the_problem_of_torch_tensors():
         (
             lambda x: SimpleNamespace(__dlpack__=None, __dlpack_device__=lambda: (2, 0)),
             deltaproof.format_error,
-            r"k: .*\(DLPack type 2\); pass k.cpu\(\)",
+            r"k: .*\(DLPack device type 2\); pass a copy in the CPU's memory.* k.get\(\) of CuPy",
         ),
         (lambda x: None, deltaproof.format_error, "tensor k is missing"),
     ],
@@ -97,6 +98,13 @@ def test_non_contiguous_tensors_are_the_same_problem(small):
     assert problem_file(dataclasses.replace(small, **strided)).sha256 == problem_file(small).sha256
 
 
+def test_a_library_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    case = next(deltaproof.cases("delta_rule", "typical", T=8, K=4, V=4))
+    with pytest.raises(ModuleNotFoundError, match="to='torch' .the default of cases. needs torch, which is not installed.*to='numpy'"):
+        case.problem.q
+
+
 def test_offsets_may_be_int32_or_a_list(small):
     packed = {**{f.name: getattr(small, f.name) for f in dataclasses.fields(small)}, "initial_state": None}
     hashes = {
@@ -104,7 +112,7 @@ def test_offsets_may_be_int32_or_a_list(small):
         for x in ([0, 30, 80], torch.tensor([0, 30, 80], dtype=torch.int32), numpy.array([0, 30, 80]))
     }
     assert len(hashes) == 1
-    with pytest.raises(deltaproof.format_error, match="cu_seqlens: float32 where integers are read; pass int64 or int32"):
+    with pytest.raises(deltaproof.format_error, match="cu_seqlens: its dtype is float32, but offsets are integers; pass int64, int32"):
         problem_file({**packed, "cu_seqlens": torch.tensor([0.0, 80.0])})
 
 
@@ -112,9 +120,9 @@ def test_offsets_may_be_int32_or_a_list(small):
 def test_integers_are_called_what_the_caller_calls_them(small, given):
     ones = torch.ones(small.k.shape, dtype=given) if isinstance(given, torch.dtype) else numpy.ones(small.k.shape, given)
     name = str(given).rpartition(".")[2]
-    with pytest.raises(deltaproof.format_error, match=f"k: {name} where floating-point numbers are read"):
+    with pytest.raises(deltaproof.format_error, match=f"k: its dtype is {name}, but floating-point numbers are needed"):
         deltaproof.check(dataclasses.replace(small, k=ones), {"o": small.v})
-    with pytest.raises(deltaproof.format_error, match=f"o: {name} where floating-point numbers are read"):
+    with pytest.raises(deltaproof.format_error, match=f"o: its dtype is {name}, but floating-point numbers are needed"):
         deltaproof.check(small, {"o": ones})
 
 
@@ -146,7 +154,9 @@ def test_a_bad_result_says_what_is_wrong(small, result, error, says):
         ({"plan": "fla-chunk-gdm"}, "fla-chunk-gdn"),
         ({"plan": True}, "plan=True"),
         ({"max_error": "o:rel_fro=1"}, "given without because"),
-        ({"because": "x"}, "which is missing; add max_error"),
+        ({"because": "x"}, "given without max_error; add max_error"),
+        ({"seed": -1}, "seed is -1; use a whole number from 0"),
+        ({"threads": 1.5}, "threads is 1.5; use a whole number from 0"),
         ({"false_alarm": 1.0}, "false-alarm probability is 1"),
         ({"false_alarm": math.nan}, "false-alarm probability is nan"),
         ({"accuracy": math.nan}, "accuracy is nan"),

@@ -170,6 +170,8 @@ def test_problems_truths_and_emulations_are_the_program_s(program, tmp_path):
             deltaproof.check(case, ours, plan="fla-chunk-kda", **options)
     with pytest.raises(deltaproof.format_error, match="chunk=0 rows"):
         deltaproof.emulate(case, "fla-chunk-kda", chunk=0)
+    with pytest.raises(deltaproof.format_error, match="variant is -1; use a whole number"):
+        deltaproof.emulate(case, "fla-chunk-kda", variant=-1)
 
 
 def test_cases_are_listed_lazily_and_refused_at_once():
@@ -181,6 +183,10 @@ def test_cases_are_listed_lazily_and_refused_at_once():
         list(deltaproof.cases("delta_rule", "typical", D=3))
     with pytest.raises(deltaproof.format_error, match="T is -1; use a whole number"):
         list(deltaproof.cases("delta_rule", "typical", T=-1))
+    with pytest.raises(deltaproof.format_error, match="seeds is -1; use a whole number"):
+        list(deltaproof.cases("delta_rule", "typical", seeds=[0, -1]))
+    with pytest.raises(deltaproof.format_error, match="cotangents is 'yes'; use True or False"):
+        list(deltaproof.cases("delta_rule", "typical", cotangents="yes"))
     with pytest.raises(deltaproof.format_error, match="cu_seqlens is '0,5'; use a list"):
         list(deltaproof.cases("delta_rule", "typical", cu_seqlens="0,5"))
     assert {"fla-chunk-gdn", "fp32"} <= {p.name for p in deltaproof.plans()} and all(
@@ -221,7 +227,7 @@ def test_the_interpreter_runs_on_and_ctrl_c_ends_the_work(long_problem):
 
 
 def test_time_runs_out(long_problem):
-    with pytest.raises(TimeoutError, match="0.3 seconds"):
+    with pytest.raises(TimeoutError, match="max_seconds=0.3 ran out"):
         deltaproof.oracle(long_problem, "fp64", max_seconds=0.3)
 
 
