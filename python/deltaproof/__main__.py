@@ -11,11 +11,17 @@ from pathlib import Path
 PROGRAM = Path(__file__).with_name("_bin") / "deltaproof"
 
 
-def main() -> None:
+def program() -> str:
+    """The program beside this package. Throws: SystemExit with what to do where it is not there."""
     if not os.access(PROGRAM, os.X_OK):
-        sys.exit(f"deltaproof: {PROGRAM} is not there; install the package with pip, or build the program with ./run build")
+        sys.exit(f"deltaproof: {PROGRAM} is not there; install the package with pip, or use build/release/deltaproof of ./run build")
+    return str(PROGRAM)
+
+
+def main() -> None:
+    found = program()
     sys.stdout.flush()
-    os.execv(PROGRAM, ["deltaproof", *sys.argv[1:]])
+    os.execv(found, ["deltaproof", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

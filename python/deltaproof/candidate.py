@@ -49,7 +49,7 @@ FORBIDDEN = "deltaproof"
 def shared(strides, shape):
     """Of an expanded tensor."""
     lies_over_itself = any(stride == 0 for stride, n in zip(strides, shape) if n > 1)
-    return f"of strides {tuple(strides)}: some elements share memory; return it contiguous" if lies_over_itself else ""
+    return f"a tensor of strides {tuple(strides)}, some elements of which share memory; return a contiguous tensor" if lies_over_itself else ""
 
 
 class Torch:
@@ -204,13 +204,20 @@ def called(fn, library, arena, request):
     began = time.perf_counter()
     out = fn(*args, **kwargs)
     seconds = time.perf_counter() - began
-    written = [buffers[name] for name in BUFFERS if name in kwargs]
-    outputs = written if out is None and written else list(out) if isinstance(out, (tuple, list)) else [out]
-    outputs = [x for x in outputs if x is not None]
-    if not 1 <= len(outputs) <= 2:
-        return {"wrong": [["wrong-output", f"the candidate returned {len(outputs)} outputs; return o, or o and final_state"]]}
+    written = {name: buffers[name] for name in BUFFERS if name in kwargs}
+    if out is None and written:
+        outputs = written
+    else:
+        returned = [x for x in (out if isinstance(out, (tuple, list)) else [out]) if x is not None]
+        if not 1 <= len(returned) <= 2:
+            says = f"the candidate returned {len(returned)} outputs; return o, or o and final_state"
+            return {"wrong": [["wrong-output", says]]}
+        outputs = dict(zip(BUFFERS, returned))
+    if "o" not in outputs:
+        says = "the candidate returned nothing and has no parameter o to write into; return o, or take a parameter o as well"
+        return {"wrong": [["wrong-output", says]]}
     wrong, found = [], {}
-    for name, x in zip(BUFFERS, outputs):
+    for name, x in outputs.items():
         says = library.wrong(x)
         if says:
             wrong.append(["no-plain-tensor", f"{name} is {says}"])

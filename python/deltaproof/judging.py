@@ -148,10 +148,10 @@ def judge(
 ) -> Judgement:
     """Judges a generated kernel that may not be honest. Raises format_error for bad arguments, nothing for what a candidate does.
 
-    candidate: a function of a module, "FILE.py:FUNCTION", or the words of a program, in which {problem} and {result} stand for
-        exchange files. A function that needs one parameter is called with the whole problem; otherwise its parameters name what it takes:
-        q, k, v, beta, g, scale, initial_state, cu_seqlens. It returns o, or (o, final_state), or writes into parameters called o and
-        final_state, which hold NaN. The file may not import deltaproof.
+    candidate: a function of a module, "FILE.py:FUNCTION", or a program as a list of words, in which {problem} and {result} stand
+        for exchange files. A function that needs one parameter is called with the whole problem; otherwise its parameters name what
+        it takes: q, k, v, beta, g, scale, initial_state, cu_seqlens, and any other word or tensor of a Problem. It returns o, or
+        (o, final_state), or writes into parameters called o and final_state, which hold NaN. The file may not import deltaproof.
     op, dtype: of the inputs that are drawn. cases: those of `deltaproof.cases`, whose seeds are drawn anew; None: a mixture.
     plan, chunk_size, state_layout: what the kernel promises, as for `check` and Result.
     deadline: seconds for everything; what is not judged by then is undecided, and earns nothing.
@@ -413,7 +413,7 @@ def _joined(
     if trial.caught:
         word, why = "refuted", ""
     elif late or not judged or any(one.name not in verdicts for one in judged):
-        word, why = "undecided", "time ran out" + (f" before {', '.join(open_)}" if open_ else "")
+        word, why = "undecided", "time ran out" + (f" before these cases were judged: {', '.join(open_)}" if open_ else "")
     elif open_:
         word, why = "undecided", "; ".join(f"{name}: {verdicts[name].reason}" for name in open_)
     elif power < least_power:

@@ -29,6 +29,7 @@ Candidate = Union[Callable[..., Any], str, "os.PathLike[str]", Sequence[str]]
 
 _SIZE = {"BF16": 2, "F16": 2, "F32": 4, "F64": 8, "I64": 8}
 _WIDEST = 8
+_NAMED = {text: name for name, text in recorder.NAMES.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +176,10 @@ class Process:
         first = self.reply()
         if "unusable" in first:
             self.end()
-            raise format_error(f"judge: {library} on {device} cannot be used with {python}: {first['unusable']}")
+            says = f"judge: {library} on {device} cannot be used with {python}: {first['unusable']}"
+            if "ModuleNotFoundError" in says:
+                says += f"; install {library} there, or give python=, an interpreter that has it"
+            raise format_error(says)
         self.dtypes = first["dtypes"]
         self.reply()
 
@@ -194,7 +198,7 @@ class Process:
         try:
             said: dict[str, Any] = json.loads(line)
         except ValueError:
-            raise Ended("crashed", "its process wrote something other than a reply") from None
+            raise Ended("crashed", "the candidate wrote to the channel on which its process answers the judge") from None
         if said.get("imported"):
             says = f"the candidate imports {said['imported'][0]}; put the kernel into a file of its own"
             raise Ended("imports-the-referee", says)
@@ -263,7 +267,8 @@ class Process:
                 findings.append(Finding("wrong-output", one.name, says))
                 continue
             if name == "o" and dtype not in (due["o"][0], "F32", "F64"):
-                findings.append(Finding("wrong-output", one.name, f"o has dtype {dtype}; return {due['o'][0]} or F32"))
+                use = " or ".join(_NAMED[t] for t in dict.fromkeys((due["o"][0], "F32", "F64")))
+                findings.append(Finding("wrong-output", one.name, f"o has dtype {_NAMED[dtype]}; return {use}"))
             where, room = slots[name]
             nbytes = count_of(shape) * _SIZE[dtype]
             first, again = self.arena[where : where + nbytes], self.arena[where + room : where + room + nbytes]
@@ -317,9 +322,11 @@ class Program:
             raise OutOfTime from None
         except OSError as e:
             raise Ended("crashed", str(e)) from None
-        if done.returncode or not result.exists():
-            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it did not write the file {result}"]
-            raise Ended("crashed", f"exit code {done.returncode}: {last[0]}")
+        if done.returncode:
+            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise Ended("crashed", ": ".join([f"the program ended with exit code {done.returncode}", *last]))
+        if not result.exists():
+            raise Ended("wrong-output", "the program ended without writing the file {result}")
         first = result.read_bytes()
         time.sleep(wait)
         findings = []
@@ -336,12 +343,17 @@ class Program:
                     found[name] = (header[name]["dtype"], tuple(header[name]["shape"]), data[begin:end])
         except (ValueError, KeyError, struct.error) as e:
             raise Ended("wrong-output", f"what the program wrote to {{result}} is not a safetensors file: {e}") from None
+        if "o" not in found:
+            findings.append(Finding("wrong-output", one.name, "the file {result} holds no tensor o"))
         for name, t in list(found.items()):
-            if t[1] != due[name][1] or t[0] not in _SIZE or len(t[2]) != count_of(t[1]) * _SIZE[t[0]]:
-                findings.append(
-                    Finding("wrong-output", one.name, f"{name} is {t[0]} {list(t[1])}; write {due[name][0]} {list(due[name][1])}")
-                )
-                del found[name]
+            if t[1] != due[name][1] or t[0] not in _SIZE:
+                says = f"{name} is {t[0]} {list(t[1])}; write {due[name][0]} {list(due[name][1])}"
+            elif len(t[2]) != count_of(t[1]) * _SIZE[t[0]]:
+                says = f"{name} has {len(t[2])} bytes in {{result}}, and {t[0]} {list(t[1])} needs {count_of(t[1]) * _SIZE[t[0]]}"
+            else:
+                continue
+            findings.append(Finding("wrong-output", one.name, says))
+            del found[name]
         return Outcome(found, findings)
 
     def end(self) -> None:
@@ -382,10 +394,13 @@ def place_of(fn: Candidate) -> tuple[str, str]:
     """The file and name under which another process finds a function."""
     if isinstance(fn, (str, os.PathLike)):
         path, _, name = os.fspath(fn).rpartition(":")
-        if not path or not os.path.isfile(path):
+        if not path:
             raise format_error(
-                f"judge: {os.fspath(fn)!r} is not a candidate; give 'FILE.py:FUNCTION', a function, or a program's words"
+                f"judge: {name!r} names no function; give 'FILE.py:FUNCTION', a function, or a program as a list such as "
+                '["./mykernel", "{problem}", "{result}"]'
             )
+        if not os.path.isfile(path):
+            raise format_error(f"judge: there is no file {path}")
         return os.path.abspath(path), name
     fn = inspect.unwrap(fn)  # type: ignore[arg-type]
     name, path = getattr(fn, "__qualname__", ""), None

@@ -22,12 +22,13 @@ SHRUNK = 0.9  # of the score, which a simpler point must keep
 
 
 def optimiser(dimensions: int, population: int, seed: int) -> Any:
-    """CMA-ES in the unit cube, from a random start. Throws: SystemExit with what to install."""
+    """CMA-ES in the unit cube, from a random start. Throws: ImportError with what to install."""
     try:
         import numpy
         from cmaes import CMA
     except ImportError as missing:
-        raise SystemExit(f"deltaproof: a search needs {missing.name}: pip install 'deltaproof[search]', or python3-cmaes of Debian") from None
+        says = f"a search needs {missing.name}: pip install 'deltaproof[search]', or python3-cmaes of Debian"
+        raise ImportError(says, name=missing.name) from None
     start = random.Random(f"start {seed}")
     mean = numpy.array([start.random() for _ in range(dimensions)])
     bounds = numpy.array([[0.0, 1.0]] * dimensions)
@@ -106,6 +107,11 @@ class Method:
 
 def text_of(x: float | None) -> Any:
     return x if x is None or math.isfinite(x) else ("nan" if math.isnan(x) else "inf" if x > 0 else "-inf")
+
+
+def score_text(x: Any) -> str:
+    """A score as a line has it; -: none."""
+    return "-" if x is None else f"{float(x):.4g}"
 
 
 class Driver:
@@ -190,11 +196,13 @@ class Driver:
         return list(dict.fromkeys(out))
 
     def line(self) -> str:
-        return "; ".join(
-            f"{m.by}: {m.evaluations} points, {m.refuted} refuted, worst {'-' if m.best is None else format(m.best, '.4g')}, {m.cpu:.0f} s"
-            for m in self.methods.values()
-            if m.evaluations
-        )
+        words = []
+        for m in self.methods.values():
+            if m.by == "shrink" and m.evaluations:
+                words.append(f"simplifying: {m.evaluations} points, {m.cpu:.0f} s")
+            elif m.evaluations:
+                words.append(f"{m.by}: {m.evaluations} points, {m.refuted} refuted, worst score {score_text(m.best)}, {m.cpu:.0f} s")
+        return "; ".join(words)
 
     def report(self) -> dict[str, Any]:
         ours, theirs = self.methods["search"], self.methods["random"]

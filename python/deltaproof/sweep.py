@@ -5,12 +5,14 @@
 WHERE is `here` (the program alone, without Dask), `local`, `local:8` (processes), `ssh:host,host`, `slurm:partition` (dask-jobqueue) or the address of a scheduler that is
 there, `tcp://host:8786`. Each Dask task is a batch: the program itself, `deltaproof sweep --tasks`, in DIR, which all machines must
 see, as they must see the campaign, the recordings and the same build of this package. Results are kept as `sweep` keeps them, so
-that a worker that dies costs only the tasks that it was at, and the same command goes on after anything. `merge` as always.
+that a worker that dies costs only the tasks that it was at, and the same command goes on after anything. `deltaproof merge DIR`
+then joins the results.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
@@ -18,17 +20,10 @@ import sys
 import time
 from pathlib import Path
 
-from .__main__ import PROGRAM
-from .search import children_seconds, run_campaign
+from .__main__ import program
+from .search import children_seconds, run_campaign, score_text as score
 
 ROUNDS = 3
-
-
-def program() -> str:
-    """The program beside this package. Throws: FileNotFoundError."""
-    if not os.access(PROGRAM, os.X_OK):
-        raise FileNotFoundError(f"{PROGRAM} is not there; install the package with pip, or build the program with ./run build")
-    return str(PROGRAM)
 
 
 def waiting(campaign: str, folder: str) -> tuple[list[int], dict[str, int]]:
@@ -61,16 +56,27 @@ def run_batch(campaign: str, folder: str, indices: list[int], threads: int = 1) 
         env={**os.environ, "DELTAPROOF_PROGRESS_SECONDS": "0"},
     )
     if not done.stdout.startswith("{"):
-        raise RuntimeError(f"exit {done.returncode}: {done.stderr.strip()}")
+        raise RuntimeError(done.stderr.strip() or f"deltaproof: the program ended with exit code {done.returncode}")
     counts: dict[str, float] = json.loads(done.stdout)["counts"]
     return {**counts, "cpu_seconds": children_seconds() - before}
 
 
 def client_of(where: str, workers: int):
-    """A dask.distributed Client, and the cluster that was started for it or None."""
+    """A dask.distributed Client, and the cluster that was started for it or None. Throws: ImportError, SystemExit."""
+    kind, _, rest = where.partition(":")
+    if kind not in ("local", "ssh", "slurm", "tcp", "tls", "ucx"):
+        raise SystemExit(f"deltaproof: --cluster {where} is not a kind of cluster; give local, here, local:N, ssh:HOST,HOST, slurm:PARTITION or a Dask scheduler's address (tcp://HOST:PORT); for Kubernetes see docs/sweep.md")
+    if kind == "local" and rest and not rest.isdecimal():
+        raise SystemExit(f"deltaproof: --cluster {where}: {rest} is not a number of processes; give local:N")
+    packages = ["distributed"] + ["dask_jobqueue"] * (kind == "slurm")
+    for name in packages:
+        try:
+            importlib.import_module(name)
+        except ImportError as missing:
+            needs = f"--cluster {where} needs {missing.name}: pip install {' '.join(packages).replace('_', '-')}"
+            raise ImportError(f"{needs} (Debian: python3-distributed), or give --cluster here", name=missing.name) from None
     from distributed import Client
 
-    kind, _, rest = where.partition(":")
     if kind == "local":
         from distributed import LocalCluster
 
@@ -88,10 +94,8 @@ def client_of(where: str, workers: int):
 
         cluster = SLURMCluster(queue=rest or None, cores=1, processes=1, memory="4GB")
         cluster.scale(workers or 8)
-    elif kind in ("tcp", "tls", "ucx"):
-        return Client(where), None
     else:
-        raise SystemExit(f"deltaproof: --cluster {where} is not a kind of cluster; give local, here, local:N, ssh:HOST,HOST, slurm:PARTITION or a Dask scheduler's address (tcp://HOST:PORT); for Kubernetes see docs/sweep.md")
+        return Client(where), None
     return Client(cluster), cluster
 
 
@@ -183,13 +187,14 @@ def sweep(campaign: str, folder: str, where: str = "local", *, workers: int = 0,
         return waiting(campaign, folder)[1]
     client, cluster = client_of(where, workers)
     try:
-        for _ in range(ROUNDS):
+        for left in reversed(range(ROUNDS)):
             cores = max(1, len(client.scheduler_info()["workers"]))
             wrong = run_round(client, campaign, folder, todo, batch or max(1, min(64, len(todo) // (20 * cores))), Progress(every))
             todo, counts = waiting(campaign, folder)
             if not wrong:
                 break
-            print(f"deltaproof: {len(wrong)} batches ended early, the first: {wrong[0]}", file=sys.stderr)
+            goes_on = " and are tried again" if left and todo else ""
+            print(f"deltaproof: {len(wrong)} batches failed{goes_on}; the first said: {wrong[0]}", file=sys.stderr)
             if not todo:
                 break
     finally:
@@ -204,17 +209,26 @@ def main() -> None:
     parser.add_argument("campaign", help="the TOML file of `deltaproof sweep`")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder of the results")
     parser.add_argument("--cluster", default="local", metavar="WHERE", help="here, local, local:N, ssh:HOST,HOST, slurm:PARTITION, tcp://HOST:PORT")
-    parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes; of ssh, on each host (0: as the engine has it)")
-    parser.add_argument("--batch", type=int, default=0, metavar="N", help="tasks that a worker takes at a time (0: by their number)")
+    parser.add_argument("--workers", type=int, default=0, metavar="N", help="worker processes; with ssh, on each host (0: one for each core; with ssh 1, with slurm 8)")
+    parser.add_argument("--batch", type=int, default=0, metavar="N", help="tasks that a worker takes at a time (0: so many that it takes about 20 times, at most 64); not used with `here` and in searches")
     given = parser.parse_args()
     try:
         if kind_of(given.campaign) == "search":
             report = search(given.campaign, given.output, given.cluster, workers=given.workers)
             for one in report["worst"]:
-                print(f"{one['shrunk']['score']['share']} {one['shrunk']['verdict']} {one['shrunk']['point']} {one['witness'] or ''}")
-            print(f"{given.output}/search.json: " + "; ".join(f"{by}: worst {m['best']} in {m['cpu_seconds']:.0f} s" for by, m in report["methods"].items()))
+                found, simple = one["found"], one["shrunk"]
+                witness = f"; witness: {one['witness']}" if one["witness"] else ""
+                at = f"score {score(simple['score']['share'])}, {simple['verdict']}, at {simple['point']}"
+                print(f"found with score {score(found['score']['share'])}; made simpler: {at}{witness}")
+            methods = [(by, m) for by, m in report["methods"].items() if by != "shrink"]
+            print(f"{given.output}/search.json: " + "; ".join(f"{by}: worst score {score(m['best'])}, {m['cpu_seconds']:.0f} s" for by, m in methods))
             sys.exit(0)
         counts = sweep(given.campaign, given.output, given.cluster, workers=given.workers, batch=given.batch)
+    except ImportError as missing:
+        sys.exit(f"deltaproof: {missing}")
+    except RuntimeError as wrong:  # what the program said
+        print(wrong, file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("deltaproof: interrupted; what is finished is kept, the same command runs the rest", file=sys.stderr)
         sys.exit(130)

@@ -56,6 +56,11 @@ def by_chunks(p, C=64):
     return torch.cat(out, 2).movedim(1, 2).to(p.q.dtype), S
 
 
+def writes_its_state_alone(q, k, v, beta, g, scale, initial_state, final_state):
+    """Returns no o."""
+    final_state[...] = honest(q, k, v, beta, g, scale, initial_state)[1]
+
+
 def into_buffers(q, k, v, beta, g, scale, initial_state, o, final_state):
     """Writes where it is told to."""
     found, S = honest(q, k, v, beta, g, scale, initial_state)

@@ -48,6 +48,7 @@ CAUGHT = {
     "crashes": "crashed",
     "kills_itself": "crashed",
     "imports_the_referee": "imports-the-referee",
+    "writes_its_state_alone": "wrong-output",
 }
 
 
@@ -105,12 +106,20 @@ def test_a_program_is_judged_by_its_files(tmp_path, name, word):
     assert deltaproof.judge([sys.executable, "-c", "raise SystemExit('{problem}{result}')"], cases=[case]).names == {
         "crashed"
     }
+    for code, says in (
+        ("print('slow path', file=sys.stderr)", "ended without writing the file {result}"),
+        ("recorder.record_result(sys.argv[1], {}, out=sys.argv[2])", "the file {result} holds no tensor o"),
+    ):
+        script.write_text(f"import sys\nsys.path.insert(0, {str(root / 'python/deltaproof')!r})\nimport recorder\n{code}\n")
+        found = deltaproof.judge([sys.executable, str(script), "{problem}", "{result}"], cases=[case], deadline=60)
+        assert found.word == "refuted" and found.names == {"wrong-output"} and says in found.text, found.text
 
 
 def test_what_cannot_be_judged_is_refused_at_once():
     for candidate, options, says in (
         (lambda p: p, {}, "cannot be loaded by another process"),
-        ("nothing.py:kernel", {}, "not a candidate"),
+        ("nothing.py:kernel", {}, "there is no file nothing.py"),
+        (str(CHEATS), {}, "names no function; give 'FILE.py:FUNCTION'"),
         (["kernel"], {}, r"\{problem\}"),
         (f"{CHEATS}:rounded", {"cases": []}, "cases is empty"),
         (f"{CHEATS}:rounded", {"library": "jax"}, "'torch' or 'numpy'"),

@@ -3,6 +3,7 @@
 """What Python says is about Python: its arguments, what to pass, and the program beside it."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 
@@ -91,3 +92,22 @@ def test_a_program_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr(main, "PROGRAM", main.PROGRAM.with_name("nowhere"))
     with pytest.raises(SystemExit, match="nowhere is not there; install the package with pip"):
         main.main()
+
+
+@pytest.mark.parametrize(
+    ("where", "output", "says"),
+    [
+        ("local", "out", "--cluster local needs distributed: pip install distributed"),
+        ("k8s", "out", "--cluster k8s is not a kind of cluster"),
+        ("local:x", "out", "x is not a number of processes; give local:N"),
+        ("here", "c.toml", "no folder can be made there"),
+    ],
+)
+def test_a_sweep_that_cannot_start_says_why(tmp_path, where, output, says):
+    axes = 'plan = "fp32"\nregime = "typical"\nop = "delta_rule"\nT = 8\nK = 8\nV = 8\nH = 1\nHV = 1\nseed = 1\n'
+    (tmp_path / "c.toml").write_text(f'kind = "regimes"\n[axes]\n{axes}')
+    (tmp_path / "distributed.py").write_text("raise ImportError(name='distributed')\n")
+    path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    words = [sys.executable, "-m", "deltaproof.sweep", "c.toml", "-o", output, "--cluster", where]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env=path)
+    assert done.returncode != 0 and says in " ".join(done.stderr.split()) and "Traceback" not in done.stderr, done.stderr
