@@ -103,6 +103,7 @@ def test_a_kernel_of_one_s_own_is_called_in_its_units(case, tmp_path):
         ({"chunk_size": 64, "whole_chunks": True}, {}, "multiples of 64 tokens"),
         ({"dtypes": ("bf16",)}, {}, "takes bf16, not fp32"),
         ({"dims": (64,)}, {}, "takes K and V of \\(64,\\), not 16 and 8"),
+        ({"square": True}, {}, "takes K = V, not 16 and 8"),
         ({}, {"qk_l2norm": True}, "does not normalise"),
         ({"l2norm": True}, {"qk_l2norm": True, "l2norm_eps": 1e-5}, "normalises with l2norm_eps = 1e-06, not 1e-05"),
         ({}, {"rule": "exact"}, "has no rule exact"),

@@ -55,6 +55,7 @@ class Kernel:
     least_gate: float = -math.inf  #: takes no log decay below this
     dtypes: tuple[str, ...] = ("fp32", "bf16", "fp16", "fp64")  #: of q, k and v
     dims: tuple[int, ...] = ()  #: what K and V may be; empty: anything
+    square: bool = False  #: takes K = V alone
 
     @property
     def version(self) -> str | None:
@@ -73,11 +74,12 @@ class Kernel:
             (p.op not in self.ops, f"computes {', '.join(self.ops)}, not {p.op}"),
             (dtype not in self.dtypes, f"takes {', '.join(self.dtypes)}, not {dtype}"),
             (self.dims and not {K, V} <= set(self.dims), f"takes K and V of {self.dims}, not {K} and {V}"),
+            (self.square and K != V, f"takes K = V, not {K} and {V}"),
             (p.rule != "euler", f"has no rule {p.rule}"),
             (p.gate_activation != "none", f"has no gate_activation {p.gate_activation}"),
             (p.beta_activation != "none", f"has no beta_activation {p.beta_activation}"),
             (p.num_householder != 1, "makes one step for each token"),
-            (p.cu_seqlens is not None, "takes no packed sequences here"),
+            (p.cu_seqlens is not None, "takes no packed sequences"),
             (p.qk_l2norm and not self.l2norm, "does not normalise q and k"),
             (
                 p.qk_l2norm and self.l2norm_eps not in (None, p.l2norm_eps),
@@ -97,7 +99,7 @@ class Kernel:
             ),
             (
                 self.scale == "one" and math.frexp(_scale(p))[0] != 0.5,
-                f"has no scale, and q times {_scale(p)} would be rounded: let K be a power of 4",
+                f"has no scale, and q times {_scale(p)} would be rounded; give a problem whose scale is a power of 2 (the default: K a power of 4)",
             ),
         ):
             if cannot:

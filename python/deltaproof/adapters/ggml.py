@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
 """llama.cpp: the operator of ggml that its models of the gated delta rule and of KDA run, token by token, on a CPU (distribution
-ggml-python, which has ggml as llama.cpp has it). It takes fp32, K = V, and its state as [V, K]; it has the scale K ** -0.5."""
+ggml-python, which has ggml as llama.cpp has it). It computes in fp32, takes K = V, and its state as [V, K]; it has the scale K ** -0.5."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def _operator(p: Problem) -> Any:
 KERNELS = [
     Kernel(
         "llama.cpp gated_delta_net", "ggml-python", TESTED, ("gated_delta_rule", "kda"), _operator, library="numpy",
-        state_layout="vk", scale="default", grouped=False, dims=(16, 32, 64, 128),
+        state_layout="vk", scale="default", grouped=False, dtypes=("fp32", "bf16", "fp16"), dims=(16, 32, 64, 128), square=True,
     )
 ]  # fmt: skip
