@@ -39,7 +39,7 @@ data counted(const std::string& subject = {}) {
   return made;
 }
 
-/// "so: a, b" and "not so: c", and one line for each other band.
+/// "must be true: a, b" and "must be false: c", and one line for each other band.
 std::string bands_text(const claim_evidence& e) {
   std::string yes, no, rest;
   for (const claim_band& b : e.bands) {
@@ -49,7 +49,7 @@ std::string bands_text(const claim_evidence& e) {
     else
       rest += "\n  - " + escaped(text_of(b));
   }
-  return (yes.empty() ? "" : "\n  - so: " + yes) + (no.empty() ? "" : "\n  - not so: " + no) + rest;
+  return (yes.empty() ? "" : "\n  - must be true: " + yes) + (no.empty() ? "" : "\n  - must be false: " + no) + rest;
 }
 
 std::string evidence_text(const claim_evidence& e) {
@@ -60,7 +60,7 @@ std::string evidence_text(const claim_evidence& e) {
                                 ? "finding `" + e.name + "` of [" + e.study + "](" + e.study + ".md)"
                                 : escaped(title_of(e));
   std::string printed;
-  for (const auto& [name, value] : e.quotes) printed += (printed.empty() ? " Printed: " : ", ") + name + " = " + value.text(8);
+  for (const auto& [name, value] : e.quotes) printed += (printed.empty() ? " Printed: " : ", ") + name + " = " + value.text(10);
   return "- " + title + ": " + escaped(e.because) + "." + escaped(printed) + bands_text(e);
 }
 

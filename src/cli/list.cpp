@@ -245,7 +245,7 @@ std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const clai
                                          ".json does not exist in this folder; write it with deltaproof study " + e.study +
                                          " -o reports");
     for (const claim_band& b : e.bands) {
-      std::string value = values ? values->at(b.value).text(8) : "?";
+      std::string value = values ? values->at(b.value).text(8) : "not evaluated";
       if (values && !b.minus.empty()) value = "(" + value + " − " + values->at(b.minus).text(8) + ")";
       if (values && !b.over.empty()) value += " / " + values->at(b.over).text(8);
       if (values) value = "found " + value + (holds(b, *values) ? ", as the verdict requires" : ", NOT as the verdict requires");

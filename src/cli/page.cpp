@@ -199,7 +199,7 @@ std::string ledger_html(const std::vector<ledger_row>& ledger) {
   std::string out =
       "<section id=\"ledger\"><h2>The claims on trial</h2>\n<p>" + std::to_string(ledger.size()) +
       " claims, taken from the documents that <a href=\"claims.md\">claims.md</a> lists. Each claim is restated, and "
-      "has a verdict and evidence that a test evaluates again.</p>\n<ul class=\"tally\">";
+      "has a verdict. All but the not testable ones have evidence, which a test evaluates again.</p>\n<ul class=\"tally\">";
   for (const std::string_view v : order) {
     const auto found = by_verdict.find(v);
     if (found != by_verdict.end())
