@@ -166,6 +166,7 @@ void add_formats(const run_options& options, results& r) {
                       {"fp16_ratio", errors.where("format", "fp16").over("of_inputs", greatest)}});
   r.values("one-key-in-bf16", {{"bf16", found("repeated", "bf16", "dg", "error")},
                                {"fp16", found("repeated", "fp16", "dg", "error")},
+                               {"fp32", found("repeated", "fp32", "dg", "error")},
                                {"two_bf16", found("repeated-near-two", "bf16", "dg", "error")},
                                {"two_bf16_dbeta", found("repeated-near-two", "bf16", "dbeta", "error")},
                                {"two_fp16", found("repeated-near-two", "fp16", "dg", "error")},
