@@ -44,12 +44,12 @@ with tempfile.TemporaryDirectory() as folder:
                 shown += line + "\n"
                 continue
             if shown and not shortened:
-                assert printed == shown, f"{page} shows\n{shown}\nbut there is\n{printed}"
+                assert printed == shown, f"{page} shows\n{shown}\nbut the program prints\n{printed}"
             rest = iter(printed.splitlines())
             for one in shown.splitlines() if shortened else []:
                 begin = one.removesuffix("...").rstrip() if one.endswith("...") else one
                 whole = not one.endswith("...")
-                assert any(it == begin if whole else it.startswith(begin) for it in rest), f"{page} shows\n{one}\nbut there is\n{printed}"
+                assert any(it == begin if whole else it.startswith(begin) for it in rest), f"{page} shows\n{one}\nbut the program prints\n{printed}"
             shown = ""
             printed = run(line[2:])[1] if line != "$ " else ""
 
@@ -68,10 +68,12 @@ with tempfile.TemporaryDirectory() as folder:
 
         verbs = run("deltaproof frobnicate")[2].strip().split("choose from ")[1].split(", ")
         shown = re.findall(r"`(\w+)[ `]", "".join(re.findall(r"^\| (.*?) \|", section("guide.md", "All commands"), re.M)))
-        assert set(shown) == set(verbs), f"All commands of guide.md and the verbs differ: {set(shown) ^ set(verbs)}"
+        assert set(shown) == set(verbs), (
+            f'docs/guide.md, "All commands": lacks {set(verbs) - set(shown)}, has {set(shown) - set(verbs)}, which are no verbs'
+        )
         for key, axis in (("op", "ops"), ("rule", "rules")):
             row = re.search(rf"^\| `{key}` \| (.*?) \|", pages["exchange-format.md"], re.M).group(1)
-            assert re.findall(r"`(\w+)`", row) == named(axis), f"exchange-format.md: {key} is {row}"
+            assert re.findall(r"`(\w+)`", row) == named(axis), f"exchange-format.md: {key} is {row}, but `deltaproof list {axis}` has {named(axis)}"
         stages = re.findall(r'\{"(\w+)",\s*stage_part::', (root / "include/deltaproof/files/stage_table.hpp").read_text())
         missing = [stage for stage in stages if f"`{stage}`" not in pages["exchange-format.md"]]
         assert len(stages) > 20 and not missing, f"exchange-format.md lacks {missing}"
@@ -83,7 +85,7 @@ with tempfile.TemporaryDirectory() as folder:
             for transcript, shortened in transcripts(text):
                 compare(transcript, shortened, page)
                 ran += 1
-        assert ran == 3, ran
+        assert ran == 3, f"{ran} transcripts were run, 3 are expected"
 
     def shortened():
         [(transcript, _)] = transcripts(section("guide.md", LONG))

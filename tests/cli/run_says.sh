@@ -20,7 +20,7 @@ for verb in test report; do
   case $said in "run: $verb takes "[0-9]*" min on two cores"*) ;; *) echo "FAIL $verb begins with '$said'"; exit 1 ;; esac
   "$box/run" $verb 2> /dev/null
   said=$("$box/run" $verb 2>&1)
-  case $said in "run: $verb takes 0 min "[0-9]*" s, as the last time here") ;; *) echo "FAIL $verb, run once, begins with '$said'"; exit 1 ;; esac
+  case $said in "run: $verb took 0 min "[0-9]*" s the last time here") ;; *) echo "FAIL $verb, run once, begins with '$said'"; exit 1 ;; esac
 done
 [ "$(wc -l < "$box/build/durations")" = 2 ]
 printf '#!/bin/sh\nexit 1\n' > "$box/stubs/ctest"

@@ -78,7 +78,7 @@ def test_lines_fit_and_say_the_same():
     shown = Terminal("check", *PAIR).read()
     code, plain, _ = piped("check", *PAIR)
     assert shown.code == code == 0
-    assert "\x1b" not in plain and max(map(len, plain.splitlines())) > 120, "in a pipe nothing is wrapped or coloured"
+    assert "\x1b" not in plain and max(map(len, plain.splitlines())) > 120, "output to a pipe is wrapped or coloured"
     for line in shown.lines:
         # A command is copied whole.
         assert len(COLOUR.sub("", line)) <= 80 or "again" in line, line
@@ -100,7 +100,7 @@ def test_key_words_are_coloured_unless_told_not_to():
         plain = Terminal("check", *PAIR, "--no-power", **environment).read()
         assert not COLOUR.search(plain.text), plain.text
         assert plain.lines[0].startswith("verdict      holds"), plain.lines
-    assert COLOUR.search(Terminal("check", *PAIR, "--no-power", NO_COLOR="").read().text), "an empty NO_COLOR is none"
+    assert COLOUR.search(Terminal("check", *PAIR, "--no-power", NO_COLOR="").read().text), 'NO_COLOR="" turned colour off'
     code, _, refusal = piped("check", *PAIR, "--no-color")
     assert code == 2 and "no option --no-color" in refusal
 
@@ -130,12 +130,12 @@ def test_progress_moves_to_the_end(folder):
     assert len(frames) >= 8, frames
     stages = {re.match(r"[a-z ]*[a-z]", frame).group(0) for _, frame in frames}
     assert {"emulation", "planted faults"} <= stages and len(stages) >= 4, stages
-    assert not any("100 %" in frame for _, frame in frames), "done is not a place to wait"
+    assert not any("100 %" in frame for _, frame in frames), f"progress stood at 100 %: {frames}"
     # A frame every quarter of a second, whatever the work reports; a busy machine is given two seconds.
     times = [when for when, _ in frames]
     assert max(b - a for a, b in zip(times, times[1:])) < 2, times
     assert all(len(frame) < 80 for _, frame in frames)
-    assert shown.lines[0].replace("\x1b[1m", "").startswith("verdict"), "the line is wiped before the verdict"
+    assert shown.lines[0].replace("\x1b[1m", "").startswith("verdict"), f"the progress line is still there before the verdict: {shown.lines[0]}"
 
 
 def test_off_a_terminal_a_line_now_and_then(folder):
@@ -146,7 +146,7 @@ def test_off_a_terminal_a_line_now_and_then(folder):
     assert code in (0, 3) and len(done) >= 2 and all(re.match(r"deltaproof: [a-z ]+  (\d+ %  )?(\d+ min )?\d+ s", line) for line in done), err
     assert out.startswith("verdict") and "\x1b" not in err
     code, _, err = piped("check", *pair, "--max-seconds", "1.5")
-    assert code in (0, 3) and all("time is up" in line for line in err.splitlines()), f"half a minute between two lines: {err}"
+    assert code in (0, 3) and all("time is up" in line for line in err.splitlines()), f"a progress line was printed within 30 s: {err}"
     assert piped("check", *PAIR, "--no-power", DELTAPROOF_PROGRESS_SECONDS="0")[2] == ""
 
 

@@ -25,7 +25,7 @@ CUT = [
     ["Let $x. Y = 1$ be.", "Now $$A. B$$ too."],
     ["It is: \\begin{equation} a. B = 1 \\end{equation}", "From this, b.", "So"],
 ]
-found = [f"cut {' '.join(wanted)!r} as {got}" for wanted in CUT if (got := sentences(" ".join(wanted))) != wanted]
+found = [f"src/claims/sentences.py cuts {' '.join(wanted)!r} as {got}; it should be {wanted}" for wanted in CUT if (got := sentences(" ".join(wanted))) != wanted]
 for text, wanted in {
     "A heading\nand text\n\n\nmore": ["A heading", "and text", "more"],
     "  spaces  \r\n\ttab\t": ["spaces", "tab"],
@@ -42,7 +42,7 @@ for text, wanted in {
     "---\n***\n…": ["…"],
 }.items():
     if sentences(text) != wanted:
-        found.append(f"cut {text!r} as {sentences(text)}")
+        found.append(f"src/claims/sentences.py cuts {text!r} as {sentences(text)}; it should be {wanted}")
 
 seeds = pathlib.Path(os.environ.get("DELTAPROOF_SEEDS", root / "../shared/seeds"))
 for document in tomllib.loads((root / "src/claims/ledger.toml").read_text())["document"] if seeds.is_dir() else []:

@@ -30,6 +30,6 @@ for page in pages:
             failures.append(f"{page.relative_to(root)}: {target}: no such file")
         elif anchor and anchor not in anchors(file):
             failures.append(f"{page.relative_to(root)}: {target}: no such heading")
-assert followed > 50, f"{followed} links"
+assert followed > 50, f"only {followed} relative links were found; more than 50 are expected"
 print("\n".join(failures))
 sys.exit(1 if failures else 0)

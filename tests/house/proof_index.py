@@ -77,14 +77,15 @@ class Index:
                 self.complain(0, f"no row for the theorem {name}")
         for name in (name for name, count in indexed.items() if count > 1):
             self.complain(0, f"more than one row for {name}")
-        cited = set()
+        cited = {}  # theorem: a file
         for report in self.root.glob("reports/*.json"):
-            cited |= set(re.findall(r'"theorem": "([^"]+)"', report.read_text(encoding="utf-8")))
+            cited.update(dict.fromkeys(re.findall(r'"theorem": "([^"]+)"', report.read_text(encoding="utf-8")), report))
         for code in (*self.root.glob("src/check/*_views.cpp"), *self.root.glob("src/studies/**/*.cpp")):
             text = re.sub(r"proved:.*", "", code.read_text(encoding="utf-8"))
-            cited |= set(re.findall(r"\b(?:algebra|ode|float|bridge)\.[a-z_]+\.[a-z][a-z0-9_]+", text))
-        for name in sorted(cited - set(indexed)):
-            self.complain(0, f"cited and not in the index: {name}")
+            names = re.findall(r"\b(?:algebra|ode|float|bridge)\.[a-z_]+\.[a-z][a-z0-9_]+", text)
+            cited.update(dict.fromkeys(names, code))
+        for name in sorted(set(cited) - set(indexed)):
+            self.complain(0, f"{name} is cited by {cited[name].relative_to(self.root)} and has no row in proofs/README.md")
 
     def tagged(self):
         """{file: theorems that its comments `proved: ...` name}"""
@@ -108,7 +109,7 @@ class Index:
                     continue
                 named[code] |= set(row.names)
                 if code.suffix in CODE and not tags.get(code, set()) & set(row.names):
-                    self.complain(row.line, f"{path} names none of the row's theorems")
+                    self.complain(row.line, f"{path} names none of the row's theorems in a comment `proved:`; python3 tests/house/proof_index.py tags . writes it")
                 if symbol and not re.search(rf"\b{symbol}\b", code.read_text(encoding="utf-8")):
                     self.complain(row.line, f"no {symbol} in {path}")
         for code, names in tags.items():
@@ -120,7 +121,7 @@ class Index:
                 ids = {str(f.get("id")) for f in json.loads(path.read_text(encoding="utf-8"))["findings"]} if path.exists() else set()
                 for claim in re.findall(r"[\w-]+", claims.replace(" and ", " ")):
                     if claim not in ids:
-                        self.complain(row.line, f"no claim {claim} in {report}.json")
+                        self.complain(row.line, f"no finding {claim} in {report}.json")
 
     def check_tests(self):
         for row in self.rows:
@@ -154,7 +155,7 @@ class Index:
             if write and entries:
                 kept.write(self.root, theory, entries)
         for name in () if write else words:
-            self.complain(0, f"{name} is not in proofs/audit/statements")
+            self.complain(0, f"{name} is not in proofs/audit/statements; proofs/check.sh audit writes it (needs Coq)")
 
 
 HEADING = "// Theorems behind this file, by their names in proofs/README.md."

@@ -87,10 +87,10 @@ for file in files_of("include/deltaproof", "src"):
         if not there or there[0] not in HEIGHT:
             continue
         if here[0] != there[0] and HEIGHT[there[0]] >= HEIGHT[here[0]]:
-            found.append(f"{place}: room {here[0]} does not stand on room {there[0]}")
+            found.append(f"{place}: room {here[0]} may not include room {there[0]}, which does not lie below it (ROOMS in tests/house/rooms.py)")
         private = there[0] not in (here[0], "support") and other.is_relative_to(root / "src")
         if private and str(other.relative_to(root / "src")) not in SHARED:
-            found.append(f"{place}: private to room {there[0]}; read its headers in include, or say in tests/house/rooms.py why not")
+            found.append(f"{place}: a private header of room {there[0]}; include its headers of include/deltaproof, or add it with the reason to SHARED in tests/house/rooms.py")
         if here[0] == there[0] == "studies":
             mine, theirs = (pathlib.PurePath(part[1]).stem for part in (here, there))
             if theirs not in (mine, "shared"):
@@ -110,7 +110,7 @@ for start in {folder for folder, _ in edges}:
                 ahead.append(b)
 for (a, b), places in sorted(edges.items()):
     if a in reached[b]:
-        found += [f"{place}: folders {a.relative_to(root)} and {b.relative_to(root)} include each other" for place in places]
+        found += [f"{place}: folders {a.relative_to(root)} and {b.relative_to(root)} include each other, directly or through others" for place in places]
 
 for file in files_of("bench"):
     for number, words, other in includes_of(file):

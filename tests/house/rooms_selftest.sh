@@ -28,16 +28,16 @@ expect() { # expect FILE INCLUDED WORDS: the include in line 2 of FILE is seen a
   if [ -f "$root/before" ]; then mv "$root/before" "$root/$1"; else rm "$root/$1"; fi
   "$python" "$check" "$root"
 }
-expect include/deltaproof/number/low.hpp deltaproof/scan/high.hpp "room number does not stand on room scan"
-expect src/scan/new.cpp claims/row.hpp "room scan does not stand on room claims"
-expect src/study/new.cpp claims/rows.inc "room study does not stand on room claims"
-expect src/claims/new.cpp studies/shared/a.hpp "room claims does not stand on room studies"
+expect include/deltaproof/number/low.hpp deltaproof/scan/high.hpp "room number may not include room scan"
+expect src/scan/new.cpp claims/row.hpp "room scan may not include room claims"
+expect src/study/new.cpp claims/rows.inc "room study may not include room claims"
+expect src/claims/new.cpp studies/shared/a.hpp "room claims may not include room studies"
 put src/scan/new.cpp scan/parts/down.hpp
 expect src/scan/parts/down.hpp scan/up.hpp "src/scan/parts and src/scan include each other"
 expect src/studies/two.cpp studies/one/parts.hpp "study two includes the folder of study one"
 expect src/studies/shared/b.hpp studies/one/parts.hpp "study shared includes the folder of study one"
 put src/scan/parts/deep.hpp
-expect src/claims/other.cpp scan/parts/deep.hpp "private to room scan"
+expect src/claims/other.cpp scan/parts/deep.hpp "a private header of room scan"
 expect bench/two.cpp studies/one/gone.hpp "which is not there"
 mkdir "$root/src/cellar"
 put src/cellar/new.cpp

@@ -27,6 +27,7 @@ stated = {
 if len(sys.argv) > 2:
     stated["the tag"] = sys.argv[2].removeprefix("v")
 wrong = {where: one for where, one in stated.items() if one != version}
-assert not wrong, f"CMakeLists.txt is {version}, and {wrong}"
+assert not wrong, f"CMakeLists.txt states version {version}, but " + ", ".join(f"{where} states {one}" for where, one in wrong.items())
 # The package has no number of its own.
-assert found("pyproject.toml", r'^(input = "CMakeLists.txt")'), "pyproject.toml"
+taken = re.search(r'^input = "CMakeLists.txt"', (root / "pyproject.toml").read_text(), re.M)
+assert taken, "pyproject.toml does not take its version from CMakeLists.txt"

@@ -56,30 +56,32 @@ def complaints_of_commands(workflow):
     yield from complaints(workflow)
     for command in commands_of(workflow):
         if command.split()[:1] != ["./run"] or verb_of(command) not in verbs:
-            yield f"runs {command}, which is no verb of ./run"
+            yield f"runs {command}; only verbs of ./run are expected"
 
 
 def complaints_of_ours(workflow):
     yield from complaints_of_commands(workflow)
     commands = list(commands_of(workflow))
     others = {verb_of(command) for command in commands[1:]}
-    if commands[:1] != ["./run test --output-junit junit.xml"] or others != {"gcc", "sanitize", "python", "docs", "fuzz"}:
-        yield f"runs {commands}"
+    first, rest = "./run test --output-junit junit.xml", {"gcc", "sanitize", "python", "docs", "fuzz"}
+    if commands[:1] != [first] or others != rest:
+        yield f"runs {commands}; expected are {first} and then ./run with {', '.join(sorted(rest))}"
     uploads = [step["with"]["path"] for step in steps_of(workflow) if step.get("uses", "").startswith("actions/upload-artifact@")]
     if uploads != ["build/release/junit.xml"]:
         yield f"uploads {uploads}: ctest puts junit.xml into the build folder"
     actions = {step["uses"].split("@")[0] for step in steps_of(workflow) if "uses" in step}
     if actions != {"actions/checkout", "actions/upload-artifact"}:
-        yield f"uses {sorted(actions)}"
+        yield f"uses {sorted(actions)}; expected are actions/checkout and actions/upload-artifact alone"
 
 
 ours = yaml.safe_load((root / ".github/workflows/ci.yml").read_text())
 recipe = yaml.safe_load((root / "examples/ci/kernel-checks.yml").read_text())
 nightly = yaml.safe_load((root / ".github/workflows/nightly.yml").read_text())
-found = list(complaints_of_ours(ours)) + list(complaints_of_commands(nightly))
+found = [f"ci.yml: {one}" for one in complaints_of_ours(ours)]
+found += [f"nightly.yml: {one}" for one in complaints_of_commands(nightly)]
 if {verb_of(command) for command in commands_of(nightly)} != {"proofs", "deep"}:
-    found.append(f"nightly.yml runs {list(commands_of(nightly))}")
-found += [f"recipe: {one}" for one in complaints(recipe)]
+    found.append(f"nightly.yml: runs {list(commands_of(nightly))}; expected are ./run proofs and ./run deep")
+found += [f"examples/ci/kernel-checks.yml: {one}" for one in complaints(recipe)]
 if "./run test" not in (root / ".ci/run").read_text().splitlines():
     found.append(".ci/run does not run ./run test")
 
@@ -102,5 +104,5 @@ for what, plant in planted.items():
     spoilt = copy.deepcopy(ours)
     plant(spoilt)
     if not list(complaints_of_ours(spoilt)):
-        found.append(f"unseen: {what}")
+        found.append(f"this test did not notice a planted mistake: {what}")
 sys.exit("\n".join(found) or 0)
