@@ -34,8 +34,9 @@ check_record record_of(const check_options& options, const check_request& asked)
 void add_witness(answered_check& out, const problem& p, const result& r, const check_request& asked, check_options options,
                  const trial_progress& shrinking) {
   if (out.report.judged != verdict::refuted) {
-    out.identity.notes.push_back("no witness is written: only a refuted result has one, and this verdict is " +
-                                 std::string(name_of(out.report.judged)));
+    if (!asked.replace_witness)
+      out.identity.notes.push_back("no witness is written: only a refuted result has one, and this verdict is " +
+                                   std::string(name_of(out.report.judged)));
     return;
   }
   if (!r.has_outputs()) {

@@ -92,7 +92,7 @@ def test_recorded_tensors_get_the_verdict_of_their_files(program, tmp_path, case
     assert again.json["problem"]["sha256"] == in_memory.json["problem"]["sha256"]
 
 
-def test_a_verdict_is_what_it_says(small):
+def test_a_verdict_is_what_it_says(small, tmp_path):
     result = deltaproof.emulate(small, "fla-chunk-gdn")
     holds = deltaproof.check(small, result)
     assert holds and holds.require() is holds and holds.conforms and holds.adequate and holds.plan == "fla-chunk-gdn"
@@ -117,6 +117,8 @@ def test_a_verdict_is_what_it_says(small):
     for verdict in (holds, bad):
         pytest.importorskip("jsonschema").validate(verdict.json, schema)
     measured = deltaproof.check(small, result, plan=False)
+    # A test asks for a witness whatever comes; none was needed, and none is missed.
+    assert "no witness" not in deltaproof.check(small, result, plan=False, witness=tmp_path / "w").text
     assert measured.word == "measured" and not measured and measured.raise_if_refuted() is measured
     with pytest.raises(deltaproof.not_shown):
         measured.require()

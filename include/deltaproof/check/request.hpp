@@ -27,7 +27,9 @@ struct check_request {
   judging judge = {};
   unsigned threads = 0;                ///< 0: one for each core
   std::filesystem::path witness = {};  ///< of what is refuted; empty: none
-  bool replace_witness = false;        ///< one that is there already, as a test does that fails again; otherwise it is refused
+  /// One that is there already, as a test does that fails again; otherwise it is refused. A test asks for a witness whatever the
+  /// verdict, so no note says that none was needed.
+  bool replace_witness = false;
 };
 
 /// A verdict and what goes with it.

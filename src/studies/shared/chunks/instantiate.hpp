@@ -34,7 +34,7 @@ template <class X>
     const X value = stored<X>(x);
     if (static_cast<double>(value) != x) {
       throw domain_error("chunk study: the input " + std::to_string(x) + " is not a value of " + scalar_name<X>() +
-                         "; give common_value of it");
+                         "; round it with common_value first");
     }
     return value;
   });
