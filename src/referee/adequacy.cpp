@@ -92,13 +92,13 @@ void judge_contract(const trial& t, adequacy_report& out) {
 
 /// As `explain` names it; sums of powers have two names in public, Neumann and doubling.
 std::string inverse_text(const inverse_method& method) {
-  return name_of(method) + (method.diagonal == diagonal_kind::neumann ? ": sums of powers by doubling" : "");
+  return name_of(method) + (method.diagonal == diagonal_kind::neumann ? ": sums of powers by repeated squaring" : "");
 }
 
 /// The coarser of the formats that the inverse multiplies in, and that in which its result is read.
 format coarse_operand(const plan_variant& v) {
-  return v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to
-                                                                                : v.inverse.merge_operand.to;
+  const bool merges = v.inverse.method.block > 0 && v.inverse.merge_operand.to.precision < v.inverse.operand.to.precision;
+  return merges ? v.inverse.merge_operand.to : v.inverse.operand.to;
 }
 /// In which an intermediate overflows first.
 format inverse_range(const plan_variant& v) {
