@@ -63,7 +63,7 @@ element_location check_detail::locate(const problem& p, bool is_state, const ele
 
 std::string check_detail::place(const std::string& tensor, const element_location& at) {
   std::string text = "sequence " + std::to_string(at.sequence) + ", " + detail::head_text(tensor, at.head);
-  if (at.token) text += ", token " + std::to_string(*at.token);
+  if (at.token) text += ", token " + std::to_string(at.token_in_sequence.value_or(*at.token));
   if (!at.element.empty()) text += ", element ";
   for (std::size_t i = 0; i < at.element.size(); ++i) text += (i ? "," : "") + std::to_string(at.element[i]);
   return text;
@@ -72,6 +72,7 @@ std::string check_detail::place(const std::string& tensor, const element_locatio
 namespace {
 
 std::string digits(double x) { return detail::general(x, 6); }
+std::string such(std::size_t count) { return std::to_string(count) + (count == 1 ? " such element" : " such elements"); }
 
 /// The bound that decides `judged`, or that comes closest to deciding otherwise.
 std::string decisive_bound(const tensor_report& t) {
@@ -97,13 +98,12 @@ std::string reason_for(const check_report& c) {
              " where the exact value is " +
              (known ? digits(t.first_nonfinite->want)
                     : "within " + digits(t.first_nonfinite->radius) + " of " + digits(t.first_nonfinite->want)) +
-             "; " + std::to_string(t.errors.nonfinite) + " such elements";
+             "; " + such(t.errors.nonfinite);
     }
     if (t.first_beyond_range) {
       return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(t.name, *t.first_beyond_range) +
              " where the exact value is " + digits(t.first_beyond_range->want) + ", more than twice the largest number of " +
-             t.dtype + ": infinity, NaN or that largest number was expected; " + std::to_string(t.beyond_range) +
-             " such elements";
+             t.dtype + ": infinity, NaN or that largest number was expected; " + such(t.beyond_range);
     }
     if (c.judged == verdict::vacuous && t.bounds_are_blind) {
       const metric_bound& b = t.bounds.front();
@@ -114,12 +114,9 @@ std::string reason_for(const check_report& c) {
     if (c.judged == verdict::vacuous && t.coverage.overflowed_sums > 0)
       return "no element of " + t.name + " could be judged: " + std::to_string(t.coverage.overflowed_sums) + " of " +
              std::to_string(t.coverage.elements) + " are " + std::string(check_detail::not_finite_by_sums) +
-             (t.errors.skipped > t.coverage.overflowed_sums
-                  ? "; at the others the exact recurrence has left the range of its formats"
-                  : "");
+             (t.errors.skipped > t.coverage.overflowed_sums ? "; for the others, " + check_detail::range_is_left(t.name) : "");
     if (c.judged == verdict::vacuous)
-      return "no element of " + t.name +
-             " could be judged: at every one of them the exact recurrence has left the range of its formats";
+      return "no element of " + t.name + " could be judged: for each of them, " + check_detail::range_is_left(t.name);
     if (c.judged == verdict::measured) return "no limit was given, so errors are measured and not judged";
     if (t.errors.unknown > 0) {
       return "the reference has no error bound for " + std::to_string(t.errors.unknown) + " elements of " + t.name +
@@ -144,7 +141,7 @@ double first_radius(const result& r) {
 
 }  // namespace
 
-std::vector<plan> plans_of(const result& r, const problem& p) {
+std::vector<plan> plans_of(const result& r, const problem& p, std::string_view naming, std::string_view without) {
   std::vector<plan> out;
   const bool gradients_alone = !r.has_outputs() && !r.gradients.empty();
   for (const plan* fits : plans_for_kernel(r.kernel, p, path_of(r))) {
@@ -154,11 +151,12 @@ std::vector<plan> plans_of(const result& r, const problem& p) {
   if (!out.empty() || gradients_alone) return out;
   std::string candidates;
   for (const plan* fits : candidate_plans(p, path_of(r))) candidates += (candidates.empty() ? "" : ", ") + fits->name;
-  throw format_error("check: no preset lists the kernel " + in_quotes(r.kernel) + " for " + std::string(name_of(p.op)) +
-                     " on the " + std::string(name_of(r.path.value_or(path_of(r)))) + " path in " +
-                     std::string(name_of(p.q.element_format())) +
-                     "; name a plan with --plan (candidates: " + (candidates.empty() ? "none" : candidates) +
-                     "), measure errors only with --no-plan, or give an error limit with --max-error");
+  const std::string which = std::string(name_of(p.op)) + " on the " + std::string(name_of(r.path.value_or(path_of(r)))) +
+                            " path in " + std::string(name_of(p.q.element_format()));
+  throw format_error((r.kernel.empty() ? "the result states no kernel, so no preset can be chosen for " + which
+                                       : "no preset lists the kernel " + in_quotes(r.kernel) + " for " + which) +
+                     "; name a plan with " + std::string(naming) + " (candidates: " + (candidates.empty() ? "none" : candidates) +
+                     "), " + std::string(without));
 }
 
 namespace {
@@ -345,18 +343,20 @@ void join_plan(check_report& out) {
                  (nonfinite ? "; " + out.reason : "");
   } else if (nonfinite) {
     const bool earlier = plan.conforms == verdict::refuted && !plan.first_bad_stage.empty() && plan.first_bad_stage != "o";
-    out.reason += earlier ? "; the first bad stage: " + plan.reason : "";
+    out.reason += earlier ? "; first bad: " + plan.reason : "";
   } else if (alone == verdict::holds || combined(plan) == verdict::refuted) {
     out.reason = plan.reason;
   }
 }
+
+constexpr const char* stopped_in_gradients = "the check was stopped before the exact gradients were computed";
 
 /// What the errors of the gradients say beside those of the outputs, and of a plan.
 void add_gradients(judged_gradients& gradients, check_report& out) {
   if (gradients.stopped) {
     out.stopped = true;
     out.judged = combine(out.judged, verdict::undecided);
-    out.reason = reason_for(out);
+    if (out.judged == verdict::undecided) out.reason = stopped_in_gradients;
     return;
   }
   out.gradients_diverge = std::move(gradients.divergences);
@@ -382,7 +382,8 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
     if (one.backward.stated) continue;
     throw domain_error(
         "check: the result holds only gradients, and plan " + one.name +
-        " has no [backward] section to judge them by; use a plan with [backward], or give --max-error without a plan");
+        " has no [backward] section to judge them by; judge by a plan that has one, or by none (--no-plan; in a suite no_plan = "
+        "true)");
   }
   if (!p.has_cotangents()) {
     throw domain_error(
@@ -397,9 +398,9 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
   out.gradients_diverge = gradients.divergences;
   out.stopped = gradients.stopped;
   out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.judge.bounds);
-  out.reason = reason_for(out);
+  out.reason = out.stopped ? stopped_in_gradients : reason_for(out);
   if (!options.plans.empty() && !out.stopped) {
-    judge_plans(p, r, {}, {}, gradients, overflow, options, out);
+    judge_plans(p, r, {}, {check_detail::outputs_in_range(p, r, gradients.divergences)}, gradients, overflow, options, out);
     join_plan(out);
     out.stopped = out.conformance->stopped;
     judge_gradient_coverage(out);

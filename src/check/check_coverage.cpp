@@ -106,25 +106,39 @@ bool is_gradient(const tensor_report& t) {
   return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
 }
 
-/// Of all tensors, or of the gradients.
+/// Of all tensors, or of the gradients: those of one reason together.
 std::string text_of_what_is_left(const check_report& report, bool gradients_alone) {
-  std::string text;
+  std::vector<std::pair<std::string, std::string>> reasons;
   for (const tensor_report& t : report.tensors) {
     if (gradients_alone && !is_gradient(t)) continue;
     const tensor_coverage& c = t.coverage;
     const auto add = [&](std::size_t count, const std::string& why) {
       if (count == 0) return;
-      text += (text.empty() ? "" : "; ") + std::to_string(count) + " of " + std::to_string(c.elements) + " elements of " +
-              t.name + " (" + detail::share_text(count, c.elements) + "): " + why;
+      const std::string what = std::to_string(count) + " of " + std::to_string(c.elements) + " elements of " + t.name + " (" +
+                               detail::share_text(count, c.elements) + ")";
+      const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == why; });
+      if (known == reasons.end())
+        reasons.emplace_back(why, what);
+      else
+        known->second += ", " + what;
     };
-    add(c.out_of_range, "finite where the exact recurrence has left the range of its formats");
+    add(c.out_of_range, "finite where " + check_detail::range_is_left(t.name));
     add(c.overflowed_sums, std::string(check_detail::not_finite_by_sums));
     add(c.blind, "the plan gives no limit there, or a limit that zeros would pass");
   }
+  std::string text;
+  for (const auto& [why, what] : reasons) text += (text.empty() ? "" : "; ") + what + ": " + why;
   return text;
 }
 
 }  // namespace
+
+std::string check_detail::range_is_left(std::string_view tensor) {
+  if (tensor == "o")
+    return "the exact recurrence leaves the range of its formats at that token, before it, or later in its chunk";
+  if (tensor == "final_state") return "the exact recurrence of that head leaves the range of its formats";
+  return "an exact state, its cotangent or the gradient itself leaves the range of its format";
+}
 
 std::string not_judged_text(const check_report& report) { return text_of_what_is_left(report, false); }
 
@@ -179,6 +193,9 @@ void check_detail::count_coverage(const std::vector<pairing>& pairs, check_repor
 
 void check_detail::judge_coverage(check_report& out) {
   const std::string text = not_judged_text(out);
+  const bool limited = out.conformance || std::any_of(out.tensors.begin(), out.tensors.end(),
+                                                      [](const tensor_report& t) { return !t.bounds.empty(); });
+  const std::string so_far = limited ? "no limit is exceeded, but " : "no limit was given, and ";
   const auto passes = [](verdict v) { return v == verdict::holds || v == verdict::measured; };
   for (tensor_report& t : out.tensors) {
     if (!passes(t.judged)) continue;
@@ -189,13 +206,12 @@ void check_detail::judge_coverage(check_report& out) {
     if (!passes(out.judged)) continue;
     if (t.coverage.share_not_judged() > most_not_judged) {
       out.judged = verdict::vacuous;
-      out.reason = "no limit is exceeded, but more than " + detail::general(100 * most_not_judged, 2) +
-                   " % of a tensor was not judged: " + text;
+      out.reason = so_far + "more than " + detail::general(100 * most_not_judged, 2) + " % of a tensor was not judged: " + text;
     } else if (mostly_beyond) {
       const std::size_t beyond = t.coverage.overflowed + t.coverage.out_of_range;
       out.judged = verdict::vacuous;
-      out.reason = "no limit is exceeded, but " + std::to_string(beyond) + " of " + std::to_string(t.coverage.elements) +
-                   " elements of o (" + detail::share_text(beyond, t.coverage.elements) +
+      out.reason = so_far + std::to_string(beyond) + " of " + std::to_string(t.coverage.elements) + " elements of o (" +
+                   detail::share_text(beyond, t.coverage.elements) +
                    ") are not judged: the exact recurrence has left the range of its formats there or in the same chunk";
     } else if (farther) {
       out.judged = verdict::vacuous;
@@ -232,8 +248,13 @@ std::string check_detail::remedy_for(const check_report& out, int max_bits) {
     if (out.stopped) return "allow more time: give a larger --max-seconds, or leave it out";
     if (out.conformance && !out.conformance->adequacy.judged)
       return "state the accuracy that you need with --accuracy, or judge by another plan";
-    if (out.conformance && out.conformance->conforms == verdict::undecided)
-      return "use inputs on which emulating the plan does not overflow, or judge by another plan";
+    if (out.conformance && out.conformance->conforms == verdict::undecided) {
+      const bool overflows =
+          std::any_of(out.conformance->statistics.begin(), out.conformance->statistics.end(),
+                      [](const judged_statistic& s) { return s.judged == verdict::undecided && s.limit.enough; });
+      return (overflows ? "use inputs on which emulating the plan does not overflow" : "use longer sequences or more heads") +
+             std::string(", or judge by another plan");
+    }
     return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
                            : "the reference's radius is too wide at 1024 bits: use fewer tokens or larger limits";
   }
@@ -243,17 +264,21 @@ std::string check_detail::remedy_for(const check_report& out, int max_bits) {
   const auto sums_overflow = [](const tensor_report& t) {
     return static_cast<double>(t.coverage.overflowed_sums) > most_not_judged * static_cast<double>(t.coverage.elements);
   };
-  if (std::any_of(out.tensors.begin(), out.tensors.end(), sums_overflow))
+  const auto no_limit = [](const limit_reach& x) {
+    return static_cast<double>(x.overflow) > most_not_judged * static_cast<double>(x.elements);
+  };
+  if (std::any_of(out.tensors.begin(), out.tensors.end(), sums_overflow) ||
+      (out.conformance && std::any_of(out.conformance->reach.begin(), out.conformance->reach.end(), no_limit)))
     return "use smaller inputs, on which no sum comes near the end of its format's range";
   const auto zeros_pass = [](const tensor_report& t) { return t.bounds_are_blind || t.errors.rel_fro.lower > 1; };
   if (!out.diverges && !out.conformance && std::any_of(out.tensors.begin(), out.tensors.end(), zeros_pass))
     return "lower --max-error until zeros would exceed it, use inputs whose exact outputs are not 0, or judge by a plan";
   return !out.diverges && out.conformance && out.conformance->judged
-             ? std::string("use inputs that can show a fault, for example: deltaproof gen --regime typical") +
+             ? std::string("use inputs that can show a fault, for example those of: deltaproof gen --regime typical -o FILE") +
                    (out.conformance->stages_missing.empty()
                         ? ""
                         : "; or store every stage of the kernel: each element is then judged by a bound of its own")
-             : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
+             : "use inputs whose recurrence stays in range, for example those of: deltaproof gen --regime typical -o FILE";
 }
 
 }  // namespace deltaproof

@@ -167,6 +167,17 @@ judged_gradients judge_gradients(const problem& p, const result& r, const check_
   return out;
 }
 
+pairing outputs_in_range(const problem& p, const result& r, const std::vector<gradient_divergence>& divergences) {
+  reference leaves;
+  for (const gradient_divergence& d : divergences) {
+    if (d.states_until < sequence_at(p, d.sequence).tokens)
+      leaves.divergences.push_back({d.sequence, d.value_head, d.states_until});
+  }
+  pairing o{"o", nullptr, std::vector<double>(p.batch() * p.tokens() * p.value_heads() * p.value_dim()), {}};
+  mark_skipped(p, r, leaves, o, nullptr);
+  return o;
+}
+
 void note_missing_gradients(const problem& p, const result& r, check_report& out) {
   if (r.gradients.empty() || !p.has_cotangents() || out.stopped) return;
   std::string missing;

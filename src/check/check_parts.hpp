@@ -41,7 +41,7 @@ class overflow_of_plans {
 [[nodiscard]] std::vector<bool> either(std::vector<bool> a, const std::vector<bool>& b);
 
 [[nodiscard]] element_location locate(const problem& p, bool is_state, const element_error& e);
-/// "sequence 0, head 1, token 70, element 5".
+/// "sequence 0, head 1, token 70, element 5", the token from the start of its sequence.
 [[nodiscard]] std::string place(const std::string& tensor, const element_location& at);
 
 /// Whether the reference's radii are as large as what they enclose: of the relative error no digit can be told, not even that it
@@ -90,6 +90,9 @@ struct judged_gradients {
 [[nodiscard]] judged_gradients judge_gradients(const problem& p, const result& r, const check_options& options,
                                                overflow_of_plans& overflow);
 
+/// An o that nobody stored, its elements skipped where mark_skipped would: for a plan that is asked about gradients alone.
+[[nodiscard]] pairing outputs_in_range(const problem& p, const result& r, const std::vector<gradient_divergence>& divergences);
+
 /// What lies in entries of A, Ai and Aqk that nobody reads; stages that hold only zeros there are left out.
 [[nodiscard]] std::vector<unread_entries> find_unread(const problem& p, const result& r);
 /// One line on such a stage.
@@ -102,6 +105,8 @@ struct judged_gradients {
 /// The first bad stage of the kernel; of the plan where the kernel keeps one that is inadequate.
 [[nodiscard]] std::string first_bad_of(const plan_report& plan);
 [[nodiscard]] bool judged_without_faults(const check_report& report);
+/// What divergences do where a tensor is not judged for them.
+[[nodiscard]] std::string range_is_left(std::string_view tensor);
 /// Why elements are not judged, said after how many they are.
 inline constexpr std::string_view not_finite_by_sums =
     "not finite where an intermediate sum may overflow: in some order its terms leave the range, although the total does not";

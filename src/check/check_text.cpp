@@ -46,7 +46,7 @@ using detail::printable_line;
 
 std::string where_text(const std::string& tensor, const element_location& at) {
   std::string text = "seq " + std::to_string(at.sequence) + " " + detail::head_text(tensor, at.head);
-  text += at.token ? " token " + std::to_string(*at.token) : "";
+  text += at.token ? " token " + std::to_string(at.token_in_sequence.value_or(*at.token)) : "";
   if (at.element.empty()) return text;
   const bool of_keys = tensor == "dq" || tensor == "dk" || tensor == "dg" || at.element.size() > 1;
   text += (of_keys ? " k " : " v ") + std::to_string(at.element[0]);
@@ -54,8 +54,17 @@ std::string where_text(const std::string& tensor, const element_location& at) {
   return text;
 }
 
-std::string shortened(const std::string& text, std::size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+std::string counted(std::size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
+/// Why no error of a tensor is shown.
+std::string why_not_measured(const tensor_report& t, bool stopped) {
+  const measurement& m = t.errors;
+  if (t.coverage.overflowed_sums > 0) return "not judged, see above";
+  if (m.skipped + m.unknown == 0) return "empty";
+  if (m.unknown > 0 && stopped) return "not judged: the reference was not finished";
+  const std::string diverges = m.skipped == 0 ? "" : counted(m.skipped, "element") + " where the recurrence diverges";
+  const std::string unknown = m.unknown == 0 ? "" : counted(m.unknown, "element") + " for which the reference has no error bound";
+  return "not judged: " + diverges + (m.skipped > 0 && m.unknown > 0 ? ", " : "") + unknown;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -83,12 +92,15 @@ std::string without_bounds_text(const plan_report& plan) {
 
 /// A tensor that is off says nothing of the stage that made it so.
 std::string first_bad_text(const plan_report& plan, const std::string& stage) {
-  const stage_row* const row = find_stage(stage);
-  const std::string what = row == nullptr ? stage : stage + ", " + std::string(row->meaning);
-  if (plan.first_bad_stage.empty() || plan.first_bad_is_stage) return what;
-  if (plan.stages_missing.empty()) return what + (plan.stages.empty() ? "" : "; every stored stage is within its bounds");
-  return "the tensor " + stage + (plan.stages.empty() ? "; no stage was judged" : "; the stored stages are within their bounds") +
-         "; to see which stage goes wrong, store " + joined(plan.stages_missing);
+  if (plan.first_bad_is_stage) {
+    const stage_row* const row = find_stage(stage);
+    return row == nullptr ? stage : stage + ", " + std::string(row->meaning);
+  }
+  return "the tensor " + stage +
+         (!plan.stages.empty()          ? "; no stored stage of the forward pass is beyond its bounds"
+          : plan.stages_missing.empty() ? ""
+                                        : "; no stage was judged") +
+         (plan.stages_missing.empty() ? "" : "; to see which stage goes wrong, store " + joined(plan.stages_missing));
 }
 
 /// How near each tensor comes to its limits.
@@ -99,7 +111,12 @@ std::string closeness_text(const plan_report& plan) {
     const judged_statistic* max = closest(plan, tensor, norm_kind::max);
     if (rms == nullptr || max == nullptr) continue;
     out += std::string(out.empty() ? "" : "; ") + tensor;
-    if (std::isfinite(rms->limit.value) && std::isfinite(max->limit.value)) {
+    const bool no_limit = std::any_of(plan.reach.begin(), plan.reach.end(), [&](const limit_reach& x) {
+      return x.tensor == tensor && x.overflow > 0 && x.blind >= x.elements;
+    });
+    if (no_limit) {
+      out += ": no limit, because sums of the plan may overflow";
+    } else if (std::isfinite(rms->limit.value) && std::isfinite(max->limit.value)) {
       out += " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3);
       for (const norm_kind norm : {norm_kind::changes, norm_kind::tiles}) {
         const judged_statistic* const s = closest(plan, tensor, norm);
@@ -115,6 +132,19 @@ std::string closeness_text(const plan_report& plan) {
   return out;
 }
 
+std::string power_text(const power_report& power) {
+  std::string unseen;
+  std::size_t more = power.invisible.size();
+  for (const fault* f : power.invisible) {
+    if (unseen.size() + f->name.size() > 160) break;
+    unseen += (unseen.empty() ? "; not detected: " : ", ") + std::string(f->name);
+    --more;
+  }
+  if (more > 0) unseen += " and " + std::to_string(more) + " more (--json names them)";
+  return std::to_string(power.visible.size()) + " of " + std::to_string(power.visible.size() + power.invisible.size()) +
+         " planted faults would be detected on these inputs" + unseen;
+}
+
 template <class Line>
 void conformance_text(const plan_report& plan, const check_report& report, const Line& line) {
   const std::string budgets = closeness_text(plan);
@@ -123,14 +153,18 @@ void conformance_text(const plan_report& plan, const check_report& report, const
                     : plan.conforms == verdict::holds ? "conforms"
                                                       : std::string(name_of(plan.conforms))) +
                    (budgets.empty() ? "" : " (" + budgets + ")"));
-  line("adequate",
-       !plan.adequacy.judged
-           ? "not known: " + (plan.adequacy.reason.empty() ? "the check was stopped first" : plan.adequacy.reason)
-       : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0 ? "not measured: no head could be judged up to its last token"
-       : plan.adequacy.adequate ? "yes: the plan's own error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
-                                      " times that of its formats alone; the plan's relative error is at most " +
-                                      detail::general(plan.adequacy.worst_error, 3)
-                                : "no: " + plan.adequacy.reason);
+  line("adequate", !plan.adequacy.judged
+                       ? "not known: " + (plan.adequacy.reason.empty() ? "the check was stopped before this was judged"
+                                                                       : plan.adequacy.reason)
+                   : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0
+                       ? "not measured: no head that is judged up to its last token has an error to compare"
+                   : plan.adequacy.adequate
+                       ? "yes: the plan's own error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
+                             " times that of its formats alone; " +
+                             (std::isfinite(plan.adequacy.worst_error)
+                                  ? "the plan's relative error is at most " + detail::general(plan.adequacy.worst_error, 3)
+                                  : "where all exact values are 0, its relative error is infinite")
+                       : "no: " + plan.adequacy.reason);
   for (const range_report& r : plan.adequacy.ranges) {
     if (!r.violated && (r.known == "bound" || r.what == "log decay")) line("range", r.says);
   }
@@ -139,22 +173,22 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   });
   if (gradients && !plan.gradients.judged)
     line("gradients", std::string("compared with the exact gradients; ") +
-                          (!plan.gradients.stated ? "the plan has no [backward] section, so only --max-error limits them"
-                           : report.stopped       ? "time ran out before they had limits"
+                          (!plan.gradients.stated ? "the plan has no [backward] section, so no limit of it applies to them"
+                           : report.stopped       ? "the check was stopped before they had limits"
                                                   : "on these inputs the plan limits no element of them"));
   if (!plan.stages.empty()) {
     std::string text;
     for (const judged_stage& s : plan.stages) {
       const stage_measurement& m = *plan.measured_stages->find(s.name);
       const bool within = s.judged == verdict::refuted && m.worst && m.worst->ratio <= 1;  // refuted by all its errors together
-      const std::string ratio = !m.worst                                       ? "-"
+      const std::string ratio = !m.worst                                       ? "not judged"
                                 : m.worst->ratio > 1 && m.worst->ratio < 1.005 ? "just above 1"
                                                                                : detail::general(m.worst->ratio, 3);
       text += (text.empty() ? "" : ", ") + s.name + " " + ratio +
-              (within                           ? " BAD (" + s.reason + ")"
-               : s.judged == verdict::refuted   ? " BAD"
-               : s.judged == verdict::undecided ? " undecided"
-                                                : "");
+              (within                                      ? " BAD (" + s.reason + ")"
+               : s.judged == verdict::refuted              ? " BAD"
+               : s.judged == verdict::undecided && m.worst ? " undecided"
+                                                           : "");
     }
     line("stages", "worst error in units of its bound: " + text);
   }
@@ -179,19 +213,14 @@ void conformance_text(const plan_report& plan, const check_report& report, const
                         : "no planted fault explains the error";
       line("diagnosis", text);
     }
-    std::string invisible;
-    for (const fault* f : plan.power.invisible) invisible += (invisible.empty() ? "" : ", ") + std::string(f->name);
-    line("power", std::to_string(plan.power.visible.size()) + " of " +
-                      std::to_string(plan.power.visible.size() + plan.power.invisible.size()) +
-                      " planted faults would be detected on these inputs" +
-                      (invisible.empty() ? "" : "; not " + shortened(invisible, 160)));
+    line("power", power_text(plan.power));
   }
-  line("false alarm",
-       "a kernel that conforms to this plan, with errors distributed as in the emulated runs, is refuted with probability "
-       "at most " +
-           detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) + " tests; " +
-           std::to_string(plan.variants.size()) + " variants, each run on the given inputs and " + std::to_string(plan.runs) +
-           " times on perturbed inputs (variants that differ only in the order of sums share these runs); " + plan.slice + ")");
+  if (!plan.stopped || !plan.statistics.empty())
+    line("false alarm",
+         "a kernel that conforms to this plan, with errors distributed as in the emulated runs, exceeds any of its " +
+             std::to_string(plan.tests) + " limits with probability at most " + detail::general(plan.false_alarm, 2) + " (" +
+             std::to_string(plan.variants.size()) + " variants, each run on the given inputs and " + std::to_string(plan.runs) +
+             " times on perturbed inputs (variants that differ only in the order of sums share these runs); " + plan.slice + ")");
   for (const std::string& other : report.other_plans) line("other plan", other);
 }
 
@@ -209,10 +238,12 @@ std::string to_text(const check_report& report, const check_identity& identity) 
   if (report.diverges) {
     const auto& d = *report.diverges;
     line("diverges", "the exact recurrence leaves the range of its formats in " + std::to_string(d.heads) +
-                         (d.heads == 1 ? " head" : " heads") + ", first at token " + std::to_string(d.token) +
-                         " along T (sequence " + std::to_string(d.first.sequence) + ", head " +
-                         std::to_string(d.first.value_head) + "); from the start of that chunk or token on (" +
-                         std::to_string(d.skipped) + " outputs) infinity and NaN are correct, and finite values are not judged");
+                         (d.heads == 1 ? " head" : " heads") + ", first at sequence " + std::to_string(d.first.sequence) +
+                         ", head " + std::to_string(d.first.value_head) + ", token " + std::to_string(d.first.token) +
+                         ". In such a head, from that token on (on the chunk path: from the start of its chunk), infinity and "
+                         "NaN are correct, and a finite value is refuted only if the exact one is more than twice the largest "
+                         "number of its format; this concerns " +
+                         counted(d.skipped, "element") + " of o");
   }
   if (!report.gradients_diverge.empty()) {
     const gradient_divergence& d = report.gradients_diverge.front();
@@ -224,7 +255,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
                               ? ", gradients are judged for tokens " + std::to_string(d.cotangents_from) + " to " +
                                     std::to_string(d.states_until - 1)
                               : ", only dq is judged, for the first " + std::to_string(d.states_until) + " tokens") +
-                         " of the sequence (on the chunk path: for the whole chunks among these)");
+                         " of the sequence (on the chunk path: for the whole chunks among these, if there are any)");
   }
   if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
   std::size_t names = 12;
@@ -234,21 +265,19 @@ std::string to_text(const check_report& report, const check_identity& identity) 
   for (const tensor_report& t : report.tensors) {
     const measurement& m = t.errors;
     if (m.elements == m.unknown) {
-      out += detail::padded(t.name, names) + " " +
-             printable_line(t.coverage.overflowed_sums > 0
-                                ? std::string("not judged, see above")
-                                : "not judged: " + std::to_string(m.skipped) + " elements where the recurrence diverges, " +
-                                      std::to_string(m.unknown) + " for which the reference has no radius") +
-             "\n";
+      out += detail::padded(t.name, names) + " " + why_not_measured(t, report.stopped) + "\n";
       continue;
     }
     out += detail::padded(t.name, names) + " " + detail::padded(detail::scientific(m.max_abs.value), 11) +
            detail::padded(check_detail::no_digit_known(m) ? "not known" : detail::scientific(m.rel_fro.value), 11) +
            detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) +
-           (t.worst ? where_text(t.name, *t.worst) : "-") + "\n";
-    if (t.first_nonfinite) {
-      line("", std::to_string(m.nonfinite) + " elements are not finite, the first at " + where_text(t.name, *t.first_nonfinite));
-    }
+           (t.first_nonfinite ? where_text(t.name, *t.first_nonfinite)
+            : t.worst         ? where_text(t.name, *t.worst)
+                              : "-") +
+           "\n";
+    if (t.first_nonfinite)
+      line("", "not finite where the exact value is: " + counted(m.nonfinite, "element") + ", the first at " +
+                   where_text(t.name, *t.first_nonfinite));
   }
   if (!report.tensors.empty() && report.tensors.front().name == "o" &&
       report.tensors.front().errors.elements > report.tensors.front().errors.unknown) {
@@ -262,9 +291,10 @@ std::string to_text(const check_report& report, const check_identity& identity) 
   for (const precondition& p : report.preconditions) {
     if (p.level == remark::fine) continue;
     line(std::string(name_of(p.level)),
-         p.says + (p.first ? ", the first at sequence " + std::to_string(p.first->sequence) + ", head " +
-                                 std::to_string(p.first->head) + ", token " + std::to_string(p.first->token)
-                           : ""));
+         p.says + (p.first && p.count < p.rows ? "; the first such row: sequence " + std::to_string(p.first->sequence) +
+                                                     (p.name == "key_norm" ? ", key head " : ", head ") +
+                                                     std::to_string(p.first->head) + ", token " + std::to_string(p.first->token)
+                                               : ""));
   }
   std::string tiers;
   for (const auto& [name, heads] : report.tiers)

@@ -30,7 +30,7 @@ bool is_missing(const std::filesystem::path& file) {
 
 std::vector<plan> plans_for(const suite_case& c, const problem& p, const result& r) {
   if (c.no_plan) return {};
-  if (c.plan.empty()) return plans_of(r, p);
+  if (c.plan.empty()) return plans_of(r, p, "plan = \"...\"", "or measure errors only with no_plan = true");
   std::vector<plan> one{plan_named(c.plan)};
   require_fit(one.front(), p, path_of(r), r.chunk_size.value_or(0));
   return one;

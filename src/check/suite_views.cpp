@@ -111,8 +111,9 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
   for (std::size_t i = 0; i < std::min(d.shares.size(), most); ++i) {
     const auto& m = d.shares[i];
     lines.push_back("drift    " + m.name + " " + m.now.tensor + " " + std::string(name_of(m.now.norm)) + ": " +
-                    detail::general(m.then.share, 3) + " -> " + detail::general(m.now.share, 3) + " of the limit (x " +
-                    detail::general(factor(m), 6) + ")" + (m.now.share <= 1 ? ", within the limit" : ", beyond the limit"));
+                    detail::general(m.then.share, 3) + " -> " + detail::general(m.now.share, 3) + " of the limit" +
+                    (m.then.share > 0 ? " (x " + detail::general(factor(m), 6) + ")" : "") +
+                    (m.now.share <= 1 ? ", within the limit" : ", beyond the limit"));
   }
   if (d.shares.size() > most)
     lines.push_back("drift    " + std::to_string(d.shares.size() - most) + " smaller drifts, which --json lists");
@@ -157,9 +158,11 @@ double share_from(const json& value) {
 
 std::string summary_of(const case_report& c) {
   if (c.state != case_state::judged) return c.reason;
-  if (!c.first_bad_stage.empty())
+  // Most reasons begin with the name of what is bad.
+  if (!c.first_bad_stage.empty() && !c.reason.starts_with(c.first_bad_stage + ":") &&
+      !c.reason.starts_with(c.first_bad_stage + " "))
     return (c.first_bad_is_stage ? "first bad stage " : "first bad tensor ") + c.first_bad_stage + "; " + c.reason;
-  if (exit_code(c.judged) != 0 || c.shares.empty()) return c.reason;
+  if (!c.first_bad_stage.empty() || exit_code(c.judged) != 0 || c.shares.empty()) return c.reason;
   const auto worst = std::max_element(c.shares.begin(), c.shares.end(),
                                       [](const limit_share& a, const limit_share& b) { return a.share < b.share; });
   return worst->tensor + " " + std::string(name_of(worst->norm)) + " at " + detail::general(worst->share, 3) + " of its limit" +
@@ -316,9 +319,8 @@ std::string to_text(const suite_report& r) {
   }
   out += "verdict      " + summary_line(r) + "\n";
   if (family(r) > 0) {
-    out +=
-        "false alarm  if every kernel conforms to its plan, the probability that any case of this suite is refuted is at most " +
-        detail::general(family(r), 2) + " (" + detail::general(r.false_alarm, 2) + " for each case)\n";
+    out += "false alarm  if every kernel conforms to its plan, the probability that any of them exceeds a limit is at most " +
+           detail::general(family(r), 2) + " (" + detail::general(r.false_alarm, 2) + " for each case)\n";
   }
   return out + "again        " + one_line(r.reproduce) + "\n";
 }

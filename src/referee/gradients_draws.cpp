@@ -431,7 +431,7 @@ drawn_gradients draw_gradients(gradient_trial& t, overflow_question& overflow) {
   }
   // A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    if (!need_more_runs(runs.statistics, t.options.judge.false_alarm, t.kinds)) break;
+    if (!need_more_runs(runs.statistics, t.options.judge.own_false_alarm(), t.kinds)) break;
     t.runs.moved *= 2;
     runs = drawn_once(t);
   }

@@ -220,6 +220,7 @@ std::string judge_gradient_reach(const gradient_trial& t, const drawn_gradients&
     counts.tensor = found->first;
     counts.elements += found->second;
     counts.blind += found->second;
+    counts.overflow += found->second;
   }
   std::string reason;
   for (const auto& [tensor, reach] : tensors) {

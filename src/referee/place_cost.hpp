@@ -62,7 +62,7 @@ inline constexpr std::size_t adequacy_looks = 3;
 template <class Trial>
 [[nodiscard]] double alpha_of_place(const Trial& t, std::size_t places) {
   const std::size_t laws = places * laws_of_runs(t.kinds.size());
-  return t.options.judge.false_alarm / static_cast<double>(adequacy_looks * std::max<std::size_t>(1, laws));
+  return t.options.judge.own_false_alarm() / static_cast<double>(adequacy_looks * std::max<std::size_t>(1, laws));
 }
 
 /// Where more runs of a head come from. Heads are counted in the slice.

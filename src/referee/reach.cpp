@@ -220,8 +220,11 @@ std::string judge_reach(const trial& t, const drawn& runs, const stage_roundings
   }
   for (const auto& [rms, at] : tiles) say_nothing_if_zeros_pass(all[at]);
   for (const lane& at : t.lanes) {
-    if (at.without_limit_o > 0) tensors["o"].counts.blind += at.without_limit_o;
-    if (at.without_limit_state > 0) tensors["final_state"].counts.blind += at.without_limit_state;
+    for (const auto& [name, count] : {std::pair("o", at.without_limit_o), {"final_state", at.without_limit_state}}) {
+      if (count == 0) continue;
+      tensors[name].counts.blind += count;
+      tensors[name].counts.overflow += count;
+    }
     if (at.lost == 0) continue;
     tensor_reach& o = tensors["o"];
     o.counts.tensor = "o";

@@ -210,7 +210,7 @@ drawn enough_runs(trial& t, overflow_question& overflow) {
     runs = draw_runs(t);
   }
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    if (!need_more_runs(runs.statistics, t.options.judge.false_alarm, t.kinds)) break;
+    if (!need_more_runs(runs.statistics, t.options.judge.own_false_alarm(), t.kinds)) break;
     t.runs.moved *= 2;
     runs = draw_runs(t);
   }
@@ -400,7 +400,7 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, overfl
   }
   const std::size_t of_faults = t.r.has_outputs() ? fault_tests(t) : 0;
   const std::size_t tests = runs.outputs.statistics.size() + runs.stages.rms.size() + runs.stages.bias.size() + of_faults;
-  runs.alarm = {t.options.judge.false_alarm, std::max<std::size_t>(1, tests + out.gradients.tests)};
+  runs.alarm = {t.options.judge.own_false_alarm(), std::max<std::size_t>(1, tests + out.gradients.tests)};
   out.tests = runs.alarm.statistics;
   out.argument = budget_argument(runs.alarm);
   return runs;
@@ -481,7 +481,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   plan_report out;
   out.plan = declared.name;
   out.gradients.stated = declared.backward.stated;
-  out.false_alarm = options.judge.false_alarm;
+  out.false_alarm = options.judge.own_false_alarm();
   for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
   plan_runs(t);
   out.slice = slice_text(t);

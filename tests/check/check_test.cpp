@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "check/check_parts.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/rounded.hpp"
 
@@ -159,6 +160,88 @@ TEST(check, is_undecided_when_the_precision_allowed_is_too_small) {
   const check_report report = check(p, r, options);
   EXPECT_EQ(report.judged, verdict::undecided);
   EXPECT_FALSE(report.remedy.empty());
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// Where a sequence is packed, tokens count from its start.
+TEST(check, text_counts_tokens_in_their_sequence) {
+  generation g;
+  g.tokens = 30;
+  g.key_dim = g.value_dim = 4;
+  g.cu_seqlens = {0, 20, 30};
+  const problem p = generate(g);
+  result r = perfect(p);
+  change(r.o, r.o.size() / 30 * 25, std::numeric_limits<double>::quiet_NaN());
+  const check_report report = check(p, r, {});
+  EXPECT_TRUE(has(report.reason, "o is nan at sequence 1, head 0, token 5, element 0")) << report.reason;
+  EXPECT_TRUE(has(report.reason, "; 1 such element")) << report.reason;
+  const std::string text = to_text(report, {});
+  EXPECT_TRUE(has(text, "1 element, the first at seq 1 head 0 token 5 v 0")) << text;
+}
+
+TEST(check, text_says_why_a_number_is_missing) {
+  check_report report;
+  for (const char* name : {"o", "final_state", "dq"}) report.tensors.emplace_back().name = name;
+  report.tensors[1].errors.skipped = 1;
+  report.tensors[1].errors.elements = 0;
+  report.tensors[2].errors.elements = report.tensors[2].errors.unknown = 7;
+  plan_report& plan = report.conformance.emplace();
+  plan.adequacy.judged = true;
+  plan.adequacy.worst_ratio = 1;
+  plan.adequacy.worst_error = std::numeric_limits<double>::infinity();
+  plan.power.ran = true;
+  plan.power.invisible.assign(90, &fault_named("l2norm-unasked"));
+  const std::string text = to_text(report, {});
+  EXPECT_TRUE(has(text, "o            empty")) << text;
+  EXPECT_TRUE(has(text, "final_state  not judged: 1 element where the recurrence diverges\n")) << text;
+  EXPECT_TRUE(has(text, "dq           not judged: 7 elements for which the reference has no error bound")) << text;
+  EXPECT_TRUE(has(text, "where all exact values are 0, its relative error is infinite")) << text;
+  EXPECT_TRUE(has(text, "0 of 90 planted faults would be detected on these inputs; not detected: l2norm-unasked")) << text;
+  EXPECT_TRUE(has(text, " more (--json names them)")) << text;
+  EXPECT_TRUE(has(text, "exceeds any of its 0 limits")) << text;
+  plan.stopped = true;
+  EXPECT_FALSE(has(to_text(report, {}), "exceeds any of its")) << "nothing was compared";
+}
+
+TEST(check, what_is_not_judged_is_told_once_for_each_reason) {
+  check_report report;
+  for (const char* name : {"dq", "dk"}) {
+    tensor_report& t = report.tensors.emplace_back();
+    t.name = name;
+    t.coverage.elements = 100;
+    t.coverage.blind = 1;
+  }
+  EXPECT_EQ(not_judged_text(report),
+            "1 of 100 elements of dq (1 %), 1 of 100 elements of dk (1 %): the plan gives no limit there, or a limit that zeros "
+            "would pass");
+}
+
+// A remedy fits the cause: overflow, or too little to draw a limit from.
+TEST(check, a_remedy_fits_its_cause) {
+  check_report report;
+  plan_report& plan = report.conformance.emplace();
+  plan.adequacy.judged = plan.judged = true;
+  report.judged = verdict::undecided;
+  plan.conforms = verdict::undecided;
+  for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
+    judged_statistic& s = plan.statistics.emplace_back();
+    s.tensor = "o";
+    s.norm = norm;
+    s.judged = verdict::undecided;
+    s.limit.enough = false;
+  }
+  EXPECT_EQ(check_detail::remedy_for(report, 1024), "use longer sequences or more heads, or judge by another plan");
+  for (judged_statistic& s : plan.statistics) s.limit.enough = true;
+  EXPECT_TRUE(has(check_detail::remedy_for(report, 1024), "emulating the plan does not overflow"));
+  report.judged = plan.conforms = verdict::vacuous;
+  report.tensors.emplace_back().name = "o";
+  report.tensors.back().errors.elements = 8;
+  plan.reach.push_back({.tensor = "o", .elements = 8, .blind = 8});
+  EXPECT_TRUE(has(check_detail::remedy_for(report, 1024), "deltaproof gen --regime typical -o FILE"));
+  plan.reach.back().overflow = 8;
+  EXPECT_TRUE(has(check_detail::remedy_for(report, 1024), "use smaller inputs"));
+  EXPECT_TRUE(has(to_text(report, {}), "vacuous (o: no limit, because sums of the plan may overflow)"));
 }
 
 TEST(check, json_has_the_promised_keys) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/files/golden.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 #include "support/cotangents.hpp"
@@ -87,6 +89,60 @@ TEST(gradients, that_are_not_finite_are_refuted) {
   const check_report report = checked(p, r);
   EXPECT_EQ(report.judged, verdict::refuted);
   EXPECT_THAT(report.reason, ::testing::HasSubstr("dbeta is nan at sequence 0, head 1, token 1 where")) << report.reason;
+}
+
+TEST(gradients, that_are_not_known_in_time_take_nothing_back) {
+  const problem p = with_cotangents(op_kind::gated_delta_rule);
+  result r = true_result(p);
+  std::atomic<bool> stop{false};
+  check_options options;
+  options.stop = &stop;
+  options.solver = [&stop](const problem& asked, const question& ask) {
+    reference out = solve(asked, ask);
+    stop = true;
+    return out;
+  };
+  const check_report open = check(p, r, options);
+  EXPECT_EQ(open.judged, verdict::undecided);
+  EXPECT_EQ(open.reason, "the check was stopped before the exact gradients were computed");
+  std::vector<double> o = r.o.to_doubles();
+  o[3] = std::nan("");
+  r.o = tensor::from_doubles(fp64, r.o.shape(), o, "o");
+  stop = false;
+  const check_report wrong = check(p, r, options);
+  EXPECT_EQ(wrong.judged, verdict::refuted);
+  EXPECT_THAT(wrong.reason, ::testing::HasSubstr("o is nan at")) << wrong.reason;
+}
+
+// Of two heads one diverges: what its inverse forms says nothing about the plan, whether the result holds o or not.
+TEST(gradients, alone_leave_out_the_heads_that_they_leave_out_beside_o) {
+  generation g;
+  g.regime = "typical";
+  g.op = op_kind::delta_rule;
+  g.tokens = 128;
+  g.key_dim = g.value_dim = 8;
+  g.key_heads = 1;
+  g.value_heads = 2;
+  g.dtype = bf16;
+  g.initial_state = "none";
+  g.cotangents = true;
+  problem p = generate(g);
+  std::vector<double> beta = p.beta.to_doubles();
+  for (std::size_t i = 1; i < beta.size(); i += 2) beta[i] = 60;
+  p.beta = tensor::from_doubles(p.beta.element_format(), p.beta.shape(), beta, "beta");
+  check_options options;
+  options.plans = {plan_named("fla-chunk-delta")};
+  options.judge.power = false;
+  result r = emulate_gradients(p, gradient_variants(options.plans.front(), p, path_kind::chunk, 64).front(), {}, 1);
+  const check_report both = check(p, r, options);
+  ASSERT_FALSE(both.gradients_diverge.empty());
+  EXPECT_TRUE(both.conformance->adequacy.adequate) << both.reason;
+  r.o = tensor();
+  r.final_state.reset();
+  r.stages.clear();
+  r.backward_stages.clear();
+  const check_report alone = check(p, r, options);
+  EXPECT_TRUE(alone.conformance->adequacy.adequate) << alone.reason;
 }
 
 TEST(gradients, of_other_shapes_or_of_nothing_are_named) {

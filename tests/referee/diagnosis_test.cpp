@@ -151,8 +151,9 @@ TEST(diagnosis, no_stage_is_named_that_nobody_stored) {
   const check_report partly = b.judge(some);
   EXPECT_FALSE(partly.conformance->first_bad_is_stage);
   EXPECT_THAT(partly.conformance->stages_missing, ElementsAre("w", "u", "h", "v_new"));
-  EXPECT_THAT(text_of(some),
-              HasSubstr("the stored stages are within their bounds; to see which stage goes wrong, store w, u, h, v_new"));
+  EXPECT_THAT(
+      text_of(some),
+      HasSubstr("no stored stage of the forward pass is beyond its bounds; to see which stage goes wrong, store w, u, h, v_new"));
 
   // v_new alone is stored, and cannot be judged without what it is made of.
   result one = b.run(&f, true);

@@ -567,7 +567,7 @@ TEST(referee, is_asked_only_before_the_recurrence_leaves_its_formats) {
   ASSERT_TRUE(report.diverges) << report.reason;
   ASSERT_GE(report.diverges->first.token, 16U) << "nothing before the first chunk would be judged";
   EXPECT_EQ(report.judged, verdict::vacuous) << report.reason;
-  EXPECT_THAT(report.reason, HasSubstr("the exact recurrence has left the range of its formats"));
+  EXPECT_THAT(report.reason, HasSubstr("the range of its formats"));
   for (const judged_statistic& s : report.conformance->statistics) {
     EXPECT_LE(s.last_token, report.diverges->first.token / 16 * 16);
     EXPECT_NE(s.judged, verdict::refuted);

@@ -117,8 +117,11 @@ struct check_report {
   bool stopped = false;  ///< by `stop`, before the reference or the plan was done: what is not refuted is undecided
 };
 
-/// The presets that list the result's kernel. Throws: format_error with the candidates where none does.
-[[nodiscard]] std::vector<plan> plans_of(const result& r, const problem& p);
+/// The presets that list the result's kernel. Throws: format_error where none does, with the candidates and how the caller is
+/// told of a plan, or of none.
+[[nodiscard]] std::vector<plan> plans_of(
+    const result& r, const problem& p, std::string_view naming = "--plan",
+    std::string_view without = "measure errors only with --no-plan, or give an error limit with --max-error");
 
 /// How much of which tensor is not judged, and why; empty where all of it is.
 [[nodiscard]] std::string not_judged_text(const check_report& report);

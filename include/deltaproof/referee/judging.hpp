@@ -34,6 +34,10 @@ struct judging {
   int max_bits = 1024;  ///< of the reference
   bool strict_padding = false;            ///< refute what is not 0 in entries of the stages that nobody reads; else it is noted
   std::vector<tensor_bound> bounds = {};  ///< on errors against the reference, beside the plan or without one
+  std::size_t sharing = 1;                ///< checks that share false_alarm, in equal parts
+
+  /// Of this check alone.
+  [[nodiscard]] double own_false_alarm() const { return false_alarm / static_cast<double>(sharing); }
 };
 
 /// Throws: format_error that names the first member which is no number, or outside what it may be; as require_threads.

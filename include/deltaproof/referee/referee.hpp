@@ -83,6 +83,7 @@ struct limit_reach {
   std::size_t elements = 0;  ///< that have limits
   std::size_t blind = 0;     ///< of these: zeros would not be refuted, or there is no finite limit
   std::size_t zero = 0;      ///< of these: the exact values are 0, or round to it
+  std::size_t overflow = 0;  ///< of `blind`: without a limit, for a sum of the plan may overflow there
 };
 
 /// The error of a stage beside the emulated one, on the slice: the root mean square of error/bound, and the bias.
