@@ -55,7 +55,7 @@ void add_witness(answered_check& out, const problem& p, const result& r, const c
     return;
   }
   out.witness_says = kept.says;
-  out.identity.notes.push_back("witness " + folder + ": " + kept.says + "; " + again);
+  out.identity.notes.push_back("witness " + folder + ": " + kept.says + "; judge it again: " + again);
   if (out.identity.problem_path.empty() || out.identity.result_path.empty()) out.identity.reproduce = again;
 }
 

@@ -200,7 +200,9 @@ check_report renumbered(check_report report, const original_head& of) {
   for (tensor_report& t : report.tensors) {
     moved(t.worst);
     moved(t.first_nonfinite);
+    moved(t.first_beyond_range);
   }
+  for (unread_entries& x : report.unread) moved(x.first);
   for (precondition& p : report.preconditions) {
     for (auto* const place : {&p.first, &p.worst_at}) {
       moved(*place);
@@ -251,7 +253,8 @@ small_failure smallest_failure(const problem& p, const result& r, const check_re
                                std::size_t most_heads, const trial_progress& progress) {
   slicer s(p, r, found, options, progress);
   if (is_gradient(s.wanted().first_bad)) {
-    s.kept.says = "the whole problem: " + s.wanted().first_bad + " depends on every token";
+    s.kept.says =
+        "the whole problem: " + s.wanted().first_bad + " is refuted, and gradients are not cut to fewer heads or tokens";
     return std::move(s.kept);
   }
   std::size_t tried = 0;
@@ -277,7 +280,8 @@ small_failure shrunk(const problem& p, const result& r, const check_report& foun
                      const trial_progress& progress) {
   slicer s(p, r, found, options, progress);
   if (is_gradient(s.wanted().first_bad)) {
-    s.kept.says = "the whole problem: " + s.wanted().first_bad + " depends on every token";
+    s.kept.says =
+        "the whole problem: " + s.wanted().first_bad + " is refuted, and gradients are not cut to fewer heads or tokens";
     return std::move(s.kept);
   }
   std::size_t tried = 0;

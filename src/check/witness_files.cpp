@@ -88,10 +88,11 @@ const plan_source* judged_plan(const check_report& report, const check_record& r
 std::string readme(const fs::path& folder, const std::string& reason, const std::string& says, const check_identity& whole,
                    bool has_plan) {
   return "A result that deltaproof " + whole.version +
-         " refutes, cut down to the smallest part that is still refuted.\n\n    deltaproof replay " + folder.string() +
+         " refutes, or a part of it (see \"part\") that is still refuted.\n\n    deltaproof replay " +
+         shell_quoted(folder.string()) +
          "\n\njudges it again and says whether verdict, reason and first bad stage are the same.\n\nkernel   " +
          (whole.kernel.empty() ? "not stated" : whole.kernel) + "\nreason   " + reason + "\npart     " + says + "\nof       " +
-         whole.problem_path + " and " + whole.result_path +
+         (whole.problem_path.empty() ? "tensors in memory" : whole.problem_path + " and " + whole.result_path) +
          "\n\nproblem.safetensors  what the kernel was given\nresult.safetensors   what it returned\n" +
          (has_plan ? "plan.toml            the precision plan it was judged by\n" : "") +
          "verdict.json         the verdict, its options and the hashes of these files\n";
@@ -123,11 +124,14 @@ fs::path located(const fs::path& recorded, const fs::path& verdict_file) {
   if (recorded.empty())
     throw format_error(
         verdict_file.string() +
-        ": this verdict names no files, for its tensors were judged in memory; write them to files, check these, and "
-        "replay that verdict");
+        ": this verdict names no files: it is of tensors in memory, which replay cannot read; record them in files, check the "
+        "files, and replay the new verdict");
   const fs::path beside = verdict_file.parent_path() / recorded;
   if (fs::exists(beside)) return beside;
   if (fs::exists(recorded)) return recorded;
+  if (recorded.is_absolute() || is_witness(verdict_file.parent_path()))
+    throw format_error(beside.string() + ": there is no such file, and the verdict " + verdict_file.string() +
+                       " is of it; restore it");
   throw format_error(
       verdict_file.string() + ": " + recorded.string() +
       " is neither in the folder of this verdict nor in the current folder; run replay in the folder where the check was run");
@@ -179,7 +183,8 @@ void require_witness_place(const fs::path& where) {
     throw format_error(folder.string() + ": exists and is not a witness; name a folder that is empty or does not exist yet");
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
   if (!fs::is_directory(parent))
-    throw format_error(folder.string() + ": its parent folder " + parent.string() + " does not exist; create it first");
+    throw format_error(folder.string() + ": its parent folder " + parent.string() +
+                       (fs::exists(parent) ? " is not a folder; name another place" : " does not exist; create it first"));
 }
 
 void require_new_witness_place(const fs::path& where) {
@@ -207,7 +212,7 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
     check_identity identity = whole;
     identity.problem_path = "problem.safetensors";
     identity.result_path = "result.safetensors";
-    identity.reproduce = "deltaproof replay " + folder.string();
+    identity.reproduce = "deltaproof replay " + shell_quoted(folder.string());
     const std::string given = problem_bytes(kept.given);
     identity.problem_sha256 = sha256_hex(given);
     write_file(part / identity.problem_path, given);
@@ -268,7 +273,8 @@ recorded_verdict parse_verdict(std::string_view text, const fs::path& file) {
   if (const json& schema = check_detail::key_of(j, "schema", out.file); schema != "deltaproof.verdict/1")
     throw format_error(out.file.string() + ": schema is " +
                        in_quotes(schema.is_string() ? schema.get<std::string>() : dumped(schema)) +
-                       "; only deltaproof.verdict/1 is replayed: give a verdict.json that check wrote");
+                       "; only deltaproof.verdict/1 is replayed: give the JSON of one result (check PROBLEM RESULT --json, or "
+                       "--witness)");
   try {
     out.judged = check_detail::key_of(j, "verdict", out.file).get<std::string>();
     out.reason = check_detail::key_of(j, "reason", out.file).get<std::string>();
@@ -289,7 +295,7 @@ recorded_verdict parse_verdict(std::string_view text, const fs::path& file) {
       if (plan.is_object() && plan.contains("sha256")) out.plan_sha256 = plan["sha256"].get<std::string>();
     }
   } catch (const json::exception& e) {
-    throw format_error(out.file.string() + ": " + e.what());
+    throw format_error(out.file.string() + ": damaged (" + e.what() + "); write it again with check --json or --witness");
   }
   return out;
 }
@@ -320,8 +326,13 @@ replayed replay(const fs::path& where, const check_options& how, const std::stri
   out.identity.producer = out.gave.producer;
   if (out.gave.path) out.identity.path = name_of(*out.gave.path);
   out.identity.version = version;
-  out.identity.reproduce = "deltaproof replay " + where.string();
+  out.identity.reproduce = "deltaproof replay " + shell_quoted(where.string());
   out.options = options_of(*v.identity.record);
+  try {
+    require_valid(out.options.judge);
+  } catch (const format_error& e) {
+    throw format_error(v.file.string() + ": \"options\": " + e.what());
+  }
   for (const plan& one : out.options.plans) require_fit(one, out.given, path_of(out.gave), out.gave.chunk_size.value_or(0));
   out.options.threads = how.threads;
   out.options.stop = how.stop;

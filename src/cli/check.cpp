@@ -48,6 +48,20 @@ int run_suite_of(const check_arguments& args, const common_options& common) {
   return run_suite_file(suite, common);
 }
 
+/// A witness does not change the verdict, and a second one is refused.
+common_options without_witness(common_options common) {
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < common.arguments.size(); ++i) {
+    const std::string& word = common.arguments[i];
+    if (word == "--witness")
+      ++i;
+    else if (!word.starts_with("--witness="))
+      kept.push_back(word);
+  }
+  common.arguments = std::move(kept);
+  return common;
+}
+
 int run(const check_arguments& args, const common_options& common) {
   if (args.result.empty() && args.problem.ends_with(".toml")) return run_suite_of(args, common);
   if (args.result.empty())
@@ -87,7 +101,7 @@ int run(const check_arguments& args, const common_options& common) {
   identity.result_sha256 = sha256_hex(result_file.bytes());
   identity.problem_path = args.problem;
   identity.result_path = args.result;
-  identity.reproduce = command_line(common);
+  identity.reproduce = command_line(without_witness(common));
 
   answered_check answered;
   {

@@ -51,7 +51,7 @@ int run_shrink(const std::string& folder, const common_options& common) {
       throw format_error(folder + ": " + why_stopped(common) + " before the witness was judged once; nothing was changed");
     if (!again.reproduced)
       throw format_error(folder + ": the witness was not changed: judging it again does not give what it records (" +
-                         again.differences.front() + "); deltaproof replay " + folder +
+                         again.differences.front() + "); deltaproof replay " + shell_quoted(folder) +
                          " lists every difference; if another build or machine made the witness, write it again with "
                          "check --witness");
     before = again.given.tokens();
@@ -68,15 +68,18 @@ int run_shrink(const std::string& folder, const common_options& common) {
     whole.record = again.recorded.identity.record;
     write_witness(folder, kept, whole, again.recorded.witness);
   }
-  const std::string heads = smaller && again.given.value_heads() * again.given.sequence_count() > 1
-                                ? ", one head kept of " + std::to_string(again.given.value_heads() * again.given.sequence_count())
-                                : "";
+  const std::size_t all_heads = again.given.value_heads() * again.given.sequence_count();
+  const std::string heads = smaller && all_heads > 1 ? ", one head kept of " + std::to_string(all_heads) : "";
   const std::string says = again.recorded.of ? renumbered(kept.says, *again.recorded.of) : kept.says;
-  std::string text = folder + ": " +
-                     (smaller ? std::to_string(before) + " tokens shortened to " + std::to_string(kept.given.tokens()) + heads
-                              : "nothing smaller found") +
-                     "; the witness is " + says + "\n";
-  text += "deltaproof replay " + folder + "\n";
+  std::string text =
+      folder + ": " +
+      (smaller ? std::to_string(before) + " tokens shortened to " + std::to_string(kept.given.tokens()) + heads +
+                     "; the witness is " + says
+               : "nothing smaller found: it stays as it was, " + std::to_string(before) + (before == 1 ? " token" : " tokens") +
+                     " of " + std::to_string(all_heads) + (all_heads == 1 ? " head" : " heads") +
+                     (stop_requested() ? "; the search was stopped early" : "")) +
+      "\n";
+  text += "deltaproof replay " + shell_quoted(folder) + "\n";
   const nlohmann::ordered_json j{
       {"schema", "deltaproof.shrink/1"}, {"witness", folder},     {"smaller", smaller}, {"tokens_before", before},
       {"tokens", kept.given.tokens()},   {"judged", kept.judged}, {"says", says}};

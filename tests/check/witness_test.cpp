@@ -142,6 +142,8 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
               HasSubstr("empty: there is no witness; make one with deltaproof check"));
   EXPECT_THAT(thrown([&] { require_witness(box.path / "nowhere"); }), HasSubstr("nowhere: there is no witness"));
   EXPECT_NO_THROW(require_new_witness_place(box.path / "empty"));
+  write_witness(box.path / "two words", kept, identity);
+  EXPECT_THAT(replay(box.path / "two words", {}, "9.9.9").identity.reproduce, ::testing::EndsWith("two words'"));
   write_witness(box.path / "empty", kept, identity);
   EXPECT_TRUE(replay(box.path / "empty", {}, "9.9.9").reproduced);
 
@@ -212,6 +214,12 @@ TEST(Witness, RenumbersWholeNumbersAlone) {
   EXPECT_EQ(renumbered("sequence 0, head 01 and sequence 0, head 0", of), "sequence 0, head 01 and sequence 3, head 12");
   EXPECT_EQ(renumbered("dk at sequence 0, key head 0; sequence 0 key head 0", of),
             "dk at sequence 3, key head 6; sequence 3 key head 6");
+  check_report report;
+  report.tensors.emplace_back().first_beyond_range.emplace();
+  report.unread.push_back({.stage = "A", .first = stage_place{}});
+  report = renumbered(report, of);
+  EXPECT_EQ(report.tensors[0].first_beyond_range->sequence, 3u);
+  EXPECT_EQ(report.unread[0].first->head, 12u);
   const original_head itself{};
   EXPECT_EQ(renumbered("sequence 0, head 0", itself), "sequence 0, head 0");
 }
