@@ -195,8 +195,14 @@ identity_place place_of(const identity_equations& of, const head_equations& got,
     at.residual = got.residual[*j.nearest];
     at.limit = j.nearest_limit;
   }
-  if (of.by_token && one)
-    at.token = std::min((j.first_nonfinite ? *j.first_nonfinite : *j.nearest) / of.steps, of.tokens(got) - 1);
+  if (!of.by_token || !one) return at;
+  at.token = (j.first_nonfinite ? *j.first_nonfinite : *j.nearest) / of.steps;
+  if (of.name != "I3" || *at.token + 1 < of.tokens(got)) return at;
+  at.equation = "dg_t - <final_state, dfinal_state> = o_t . do_t - v_t . dv_t";
+  if (*at.token == of.tokens(got)) {
+    at.equation = "dg_0 = <initial_state, dinitial_state>";
+    at.token.reset();
+  }
   return at;
 }
 
@@ -205,6 +211,7 @@ identity_report report_on(const identity_equations& of, std::optional<double> ac
   out.name = of.name;
   out.statement = of.statement;
   out.missing = of.missing;
+  out.by_key_head = of.by_key_head;
   out.heads = of.heads.size();
   std::optional<std::size_t> worst;
   const auto rank = [](const judged_head& x) {
@@ -313,18 +320,18 @@ std::vector<std::string> blind_spots(const problem& p, const result& r, const gr
 
 std::string why_refuted(const identity_report& i) {
   const identity_place& at = *i.worst;
-  std::string text =
-      i.name + " (" + i.statement + ") fails in sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
+  std::string text = i.name + " (" + (at.equation.empty() ? i.statement : at.equation) + ") fails in sequence " +
+                     std::to_string(at.sequence) + (i.by_key_head ? ", key head " : ", head ") + std::to_string(at.head);
   if (at.token) text += ", token " + std::to_string(*at.token);
   if (!std::isfinite(at.residual)) return text + ": an infinity or NaN where the exact numbers are finite";
-  if (at.token)
+  if (at.token || !at.equation.empty())
     return text + ": the two sides are " + detail::general(std::fabs(at.residual), 3) + " apart, " +
            detail::general(std::fabs(at.residual) / at.limit, 3) + " times the limit";
   return text + ": the two sides differ by " + detail::general(i.residual, 3) + " relative to the size of their terms, " +
          detail::general(i.residual / i.limit, 3) + " times the limit";
 }
 
-void conclude(gradient_identities& out) {
+void conclude(const identity_options& options, gradient_identities& out) {
   std::size_t formed = 0;
   std::string holding, failing;
   for (const identity_report& i : out.identities) {
@@ -350,10 +357,12 @@ void conclude(gradient_identities& out) {
     if (!unseen.empty()) out.reason += "; errors of " + unseen + " would not be detected";
     return;
   }
-  out.reason = formed == 0 ? "no identity could be formed: " + out.identities.front().missing
+  out.reason = formed == 0 ? "no identity could be formed; the list of identities says what each lacks"
                            : "on these inputs, gradients with errors as large as themselves would satisfy every identity too";
   out.remedy = formed == 0 ? "record dq, dk, dv, dbeta, dg and dinitial_state beside o and final_state"
-                           : "record a run with other cotangents: do and dfinal_state that are not 0";
+               : options.judge.accuracy
+                   ? "give a smaller --accuracy, or record a run with other cotangents: do and dfinal_state that are not 0"
+                   : "record a run with other cotangents: do and dfinal_state that are not 0";
 }
 
 }  // namespace
@@ -386,7 +395,7 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
   for (std::size_t i = 0; i < equations.size(); ++i)
     out.identities.push_back(report_on(equations[i], options.judge.accuracy, judged[i]));
   out.visible = visible_errors(equations_of(inputs, *exact), judged, given);
-  conclude(out);
+  conclude(options, out);
   out.blind = blind_spots(p, r, out);
   return out;
 }

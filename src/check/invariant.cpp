@@ -17,7 +17,7 @@ namespace {
 
 using namespace invariant_detail;
 
-/// Tokens of the whole's sequences that lie beyond the part's, in all. Throws: shape_error if a part is longer.
+/// How many tokens the whole's sequences go on beyond the part's, at most. Throws: shape_error if a part is longer.
 std::size_t require_shorter(const recorded_run& whole, const recorded_run& part) {
   require_sequences(whole, part);
   const auto w = whole.given.sequences(), p = part.given.sequences();
@@ -28,7 +28,7 @@ std::size_t require_shorter(const recorded_run& whole, const recorded_run& part)
                         " tokens, more than the " + std::to_string(w[s].tokens) + " in " + whole.problem_path +
                         "; shorten the part, or give the longer run as the whole");
     }
-    beyond += w[s].tokens - p[s].tokens;
+    beyond = std::max(beyond, w[s].tokens - p[s].tokens);
   }
   return beyond;
 }
@@ -42,7 +42,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
   for (std::size_t i = 0; i < parts.size(); ++i) {
     require_same_question(whole, parts[i]);
     require_same_kernel(whole, parts[i]);
-    beyond += require_shorter(whole, parts[i]);
+    beyond = std::max(beyond, require_shorter(whole, parts[i]));
     const auto p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       const std::size_t from = flat_token(whole.given, w[s]), at = flat_token(parts[i].given, p[s]);
@@ -64,7 +64,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
     out.reason = c.tensor + " differs at " + describe(c) + "; " + std::to_string(c.differing) + " of " +
-                 std::to_string(c.elements) + " elements differ, by up to " + detail::general(c.largest, 4);
+                 std::to_string(c.elements) + " elements differ" + by_up_to(c);
   }
   if (out.judged == verdict::refuted) {
     const bit_difference& d = out.bits.front().first ? *out.bits.front().first : *out.bits.back().first;
@@ -74,9 +74,10 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     if (path_of(whole.gave) == path_kind::chunk && C > 0) {
       const std::size_t tokens = sequence_at(parts[d.part].given, d.sequence).tokens;
       if (tokens % C != 0 && (!d.token || *d.token >= tokens / C * C)) {
-        out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " +
-                     std::to_string(C) +
-                     " tokens to distinguish a leak of later tokens from different arithmetic in a partial chunk";
+        out.remedy =
+            std::string(d.token ? "the first difference lies in the part's partial last chunk" : "the part ends inside a chunk") +
+            ": end the part at a multiple of " + std::to_string(C) +
+            " tokens to distinguish a leak of later tokens from different arithmetic in a partial chunk";
       }
     }
     return;
@@ -112,9 +113,9 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     return;
   }
   out.reason = "the bits are the same in all " + std::to_string(o.elements) + " elements of o" +
-               (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") + "; after the part" +
-               (parts.size() > 1 ? "s end" : " ends") + " the whole has " + std::to_string(beyond) +
-               (kind == invariant_kind::pad ? " padding tokens" : " more tokens");
+               (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") +
+               "; the whole goes on for up to " + std::to_string(beyond) + (kind == invariant_kind::pad ? " padding" : "") +
+               (beyond == 1 ? " token" : " tokens") + " after a part ends";
 }
 
 void verify_split(const recorded_run& whole, std::span<const recorded_run> parts, notes_list& notes) {
@@ -152,22 +153,6 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
   if (!whole.gave.gradients.empty()) require_handed_back(whole, parts, notes);
 }
 
-void compare_split(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
-  bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
-  const auto w = whole.given.sequences();
-  std::vector<std::size_t> done(w.size(), 0);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto p = parts[i].given.sequences();
-    for (std::size_t s = 0; s < w.size(); ++s) {
-      compare_o(o, whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]), p[s].tokens, i, s,
-                done[s]);
-      done[s] += p[s].tokens;
-    }
-  }
-  for (std::size_t s = 0; s < w.size(); ++s) compare_state(state, whole, s, parts.back(), s, parts.size() - 1);
-  out.bits = {o, state};
-}
-
 void verify_and_compare_varlen(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
   const auto w = whole.given.sequences();
   if (w.size() != parts.size()) {
@@ -201,11 +186,14 @@ void compare_results(invariant_kind kind, const recorded_run& whole, std::span<c
   if (whole.gave.chunk_size) lengths.insert(*whole.gave.chunk_size);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     require_same_question(whole, parts[i]);
-    if (require_shorter(whole, parts[i]) > 0)
-      throw shape_error(parts[i].problem_path + ": holds fewer tokens than " + whole.problem_path + "; invariant " +
-                        std::string(name_of(kind)) + " compares results of one problem: run every one on the same problem file");
+    require_sequences(whole, parts[i]);
     const auto w = whole.given.sequences(), p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
+      if (w[s].tokens != p[s].tokens)
+        throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(p[s].tokens) +
+                          " tokens here, but " + std::to_string(w[s].tokens) + " in " + whole.problem_path + "; invariant " +
+                          std::string(name_of(kind)) +
+                          " compares results of one problem: run every one on the same problem file");
       const std::size_t from = flat_token(whole.given, w[s]), at = flat_token(parts[i].given, p[s]);
       require_same_state(whole, s, parts[i], s);
       require_same_tokens(whole, from, parts[i], at, w[s].tokens);
@@ -236,7 +224,13 @@ std::vector<plan> plans_for(const recorded_run& run, const invariant_options& op
   if (options.no_plan) return {};
   const path_kind path = path_of(run.gave);
   const std::size_t chunk = run.gave.chunk_size.value_or(0);
-  if (options.check.plans.empty()) return plans_of(run.gave, run.given);
+  if (options.check.plans.empty()) {
+    try {
+      return plans_of(run.gave, run.given, "--plan", "or measure errors only with --no-plan");
+    } catch (const format_error& e) {
+      throw format_error(run.result_path + ": " + e.what());
+    }
+  }
   std::vector<plan> fitting;
   for (const plan& one : options.check.plans) {
     try {
@@ -263,7 +257,9 @@ std::string group_key(const recorded_run& run) {
                     r.o.dtype() + "|" + (r.final_state ? r.final_state->dtype() : "") + "|" +
                     std::string(name_of(r.state_layout)) + "|" +
                     (run.given.initial_state ? run.given.initial_state->dtype() : "F32");
-  for (const auto& [name, t] : r.stages) key += "|" + name + " " + t.dtype();
+  for (const auto* list : {&r.stages, &r.backward_stages}) {
+    for (const auto& [name, t] : *list) key += "|" + name + " " + t.dtype();
+  }
   return key;
 }
 
@@ -297,7 +293,8 @@ std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run
     }
     std::vector<const recorded_run*> list;
     for (const std::size_t i : members) list.push_back(&parts[i]);
-    out.push_back({listed(members) + ", packed in this order into one batch", members.size(), false, packed(list)});
+    out.push_back({listed(members) + ", packed into one batch (its sequences are theirs in this order, counted from 0)",
+                   members.size(), false, packed(list)});
   }
   if (kind == invariant_kind::split) {
     recorded_run together = whole;
@@ -310,7 +307,7 @@ std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run
 
 void judge_runs(const std::vector<question_to_judge>& asked, const invariant_options& options, invariant_report& out) {
   check_options how = options.check;
-  how.judge.false_alarm /= static_cast<double>(asked.size());
+  how.judge.sharing = asked.size();
   std::optional<verdict> judged;
   for (const question_to_judge& q : asked) {
     // Which faults would show is asked of the whole question: its cuts could show fewer, and that says nothing.
@@ -322,7 +319,8 @@ void judge_runs(const std::vector<question_to_judge>& asked, const invariant_opt
   out.judged = *judged;
   for (const judged_run& run : out.runs) {
     if (run.report.judged != out.judged || out.judged == verdict::holds) continue;
-    out.reason = run.what + ": " + run.report.reason;
+    out.reason = out.judged == verdict::measured ? "no plan was used, so errors are measured and not judged"
+                                                 : run.what + ": " + run.report.reason;
     out.remedy = run.report.remedy;
     break;
   }
@@ -333,7 +331,7 @@ void judge_runs(const std::vector<question_to_judge>& asked, const invariant_opt
     if (c.other_format) out.notes.push_back(c.tensor + " has another format in some parts: its bits were not compared there");
   }
   if (out.judged == verdict::holds) {
-    out.reason = "every result is within the limits of its plan, against the same reference; bits: " +
+    out.reason = "every result that a plan judges is within its limits; bits: " +
                  (differing == 0 ? "all " + std::to_string(elements) + " elements are the same"
                                  : std::to_string(differing) + " of " + std::to_string(elements) + " elements differ");
     for (const judged_run& run : out.runs) {
@@ -412,7 +410,7 @@ invariant_report check_invariant(invariant_kind kind, const recorded_run& whole,
       return out;
     case invariant_kind::split:
       verify_split(whole, parts, out.notes);
-      compare_split(whole, parts, out);
+      out.bits = compare_in_turn(whole, parts);
       break;
     case invariant_kind::varlen:
       verify_and_compare_varlen(whole, parts, out);

@@ -239,6 +239,7 @@ void measure_truncation(const recorded_run& whole, std::span<const recorded_run>
       "the histories that drop_below leaves out change o by at most 8 times the error of o in the unsplit run, or by at most "
       "--accuracy",
       ranks.size() - 1);
+  for (measured_equation* e : {&truncated, &loss}) e->spans_all_parts();
   const format& f = whole.gave.o.element_format();
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
     const sequence_range here = sequence_at(whole.given, s);
@@ -302,8 +303,8 @@ void judge_ranks(const recorded_run& whole, std::span<const recorded_run> parts,
   out.judged = verdict::vacuous;
   out.reason =
       "nothing is wrong, but on these inputs ranks that ignored every earlier rank would give the same outputs: the gates forget "
-      "a state within one rank";
-  out.remedy = "record longer sequences, or gates that decay more slowly (gen --for cp makes such problems)";
+      "a state before it reaches the first outputs of a rank";
+  out.remedy = "record gates that decay more slowly (gen --for cp makes such problems)";
 }
 
 }  // namespace deltaproof::invariant_detail

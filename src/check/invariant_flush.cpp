@@ -124,6 +124,7 @@ class ring_equations {
 
   void measure(std::vector<state_equation>& out) {
     const problem& p = part_.given;
+    keys_.counts_key_heads();
     std::size_t windows = 0;  // of the sequences before, all batches
     for (std::size_t s = 0; s < p.sequence_count(); ++s) {
       for (std::size_t h = 0; h < p.value_heads(); ++h) measure_head(s, h, windows);
@@ -147,7 +148,7 @@ class ring_equations {
     if (ring_k_ != nullptr && h % group == 0) {
       const std::vector<double> got = head_rows(*ring_k_, from * n, in.tokens * n, p.key_head(h));
       const double made = p.qk_l2norm ? 4 * fp32_unit : 0;  // a norm is computed before it is stored
-      compare_stored(keys_, s, h, got, in.k, ring_k_->element_format(), made);
+      compare_stored(keys_, s, p.key_head(h), got, in.k, ring_k_->element_format(), made);
     }
     if (ring_g_ != nullptr) {
       const std::vector<double> given = head_rows(*p.g, from, in.tokens, h);
@@ -219,7 +220,7 @@ ring_cost cost_of(const recorded_run& whole, const recorded_run& part, std::size
   const std::size_t every = *part.exchanged.flush_every, V = p.value_dim(), heads = p.value_heads();
   const ring_formats f = formats_of(part);
   const format& stored = part.gave.o.element_format();
-  measured_equation o("cost", "o is as close to the exact o as a ring in these formats allows, or as plain decode is", index);
+  measured_equation o("cost", "o is as close to the exact o as plain decode, or as a ring in the recorded formats", index);
   ring_cost out;
   for (std::size_t s = 0; s < p.sequence_count(); ++s) {
     const sequence_range here = sequence_at(p, s), there = sequence_at(whole.given, s);
@@ -299,8 +300,10 @@ void judge_flushes(const recorded_run& whole, std::span<const recorded_run> part
   ask.stop = options.check.stop;
   const reference exact = solve(whole.given, ask);
   if (exact.stopped) {
+    out.stopped = true;
     out.judged = combine(out.judged, verdict::undecided);
-    out.reason = "time ran out before the exact outputs were known";
+    if (out.judged != verdict::undecided) return;
+    out.reason = "the check was stopped before the exact outputs were computed";
     out.remedy = "allow more time: give a larger --max-seconds, or leave it out";
     return;
   }

@@ -12,14 +12,18 @@ using namespace invariant_detail;
 
 namespace {
 
-/// The bytes of the tensors one after the other. Throws: format_error if their dtypes differ.
-tensor stacked(const std::vector<const tensor*>& list, std::vector<std::size_t> shape, const std::string& name) {
+using run_list = std::span<const recorded_run* const>;
+
+/// The bytes of the tensors one after the other, each of its part. Throws: format_error if their dtypes differ.
+tensor stacked(run_list parts, const std::vector<const tensor*>& list, std::vector<std::size_t> shape, const std::string& name) {
   std::size_t bytes = 0;
+  const auto file = name == "do" || name == "dfinal_state" || name == "initial_state" ? &recorded_run::problem_path
+                                                                                      : &recorded_run::result_path;
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i]->dtype() != list.front()->dtype())
-      throw format_error("packed: the parts are judged together, as one packed batch, and tensor " + name + " is " +
-                         list.front()->dtype() + " in the first part and " + list[i]->dtype() + " in part " +
-                         std::to_string(i + 1) + "; record this tensor in the same format in every part");
+      throw format_error(parts[i]->*file + ": tensor " + name + " is " + list[i]->dtype() + " here, but " +
+                         list.front()->dtype() + " in " + parts.front()->*file +
+                         "; record this tensor in the same format in every part");
     bytes += list[i]->bytes().size();
   }
   const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]);
@@ -30,8 +34,6 @@ tensor stacked(const std::vector<const tensor*>& list, std::vector<std::size_t> 
   }
   return {list.front()->element_format(), std::move(shape), buffer, bytes, name};
 }
-
-using run_list = std::span<const recorded_run* const>;
 
 /// Batches lie one after the other as packed sequences do, so that bytes need only follow each other: [1, rows, ...].
 template <class Of>
@@ -45,14 +47,14 @@ tensor stacked_rows(run_list parts, const std::string& name, const Of& of) {
   std::vector<std::size_t> shape = list.front()->shape();
   shape[0] = 1;
   shape[1] = rows;
-  return stacked(list, shape, name);
+  return stacked(parts, list, shape, name);
 }
 
 /// [N, HV, K, V] of all sequences.
-tensor stacked_states(const std::vector<const tensor*>& list, std::size_t sequences, const std::string& name) {
+tensor stacked_states(run_list parts, const std::vector<const tensor*>& list, std::size_t sequences, const std::string& name) {
   std::vector<std::size_t> shape = list.front()->shape();
   shape[0] = sequences;
-  return stacked(list, shape, name);
+  return stacked(parts, list, shape, name);
 }
 
 /// What a map of a result holds under `name`. Throws: format_error where it lacks it.
@@ -80,7 +82,7 @@ void stack_initial_states(run_list parts, std::size_t sequences, recorded_run& o
     }
     list.push_back(part->given.initial_state ? &*part->given.initial_state : &zeros.back());
   }
-  out.given.initial_state = stacked_states(list, sequences, "initial_state");
+  out.given.initial_state = stacked_states(parts, list, sequences, "initial_state");
 }
 
 /// Cotangents and gradients. Throws: format_error where one part lacks what the first has.
@@ -88,14 +90,14 @@ void stack_gradients(run_list parts, std::size_t sequences, recorded_run& out) {
   const recorded_run& first = *parts.front();
   const auto needed = [](const std::optional<tensor>& t, const recorded_run& r, const char* name) -> const tensor& {
     if (!t)
-      throw format_error("packed: " + r.problem_path + " lacks " + name +
-                         ", which other parts have; record it in every part or in none");
+      throw format_error(r.problem_path + ": tensor " + name +
+                         " is missing, but other parts have it; record it in every part or in none");
     return *t;
   };
   const auto states = [&](const std::string& name, const auto& of) {
     std::vector<const tensor*> list;
     for (const recorded_run* part : parts) list.push_back(&of(*part));
-    return stacked_states(list, sequences, name);
+    return stacked_states(parts, list, sequences, name);
   };
   if (first.given.d_o)
     out.given.d_o =
@@ -128,9 +130,11 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
     for (const sequence_range& s : part->given.sequences())
       offsets.push_back(offsets.back() + static_cast<std::int64_t>(s.tokens));
     if (part->gave.chunk_size != out.gave.chunk_size || part->gave.final_state.has_value() != out.gave.final_state.has_value() ||
-        part->gave.stages.size() != out.gave.stages.size() || part->gave.state_layout != out.gave.state_layout) {
-      throw format_error("packed: " + part->result_path + " and " + parts.front()->result_path +
-                         " differ in chunk_size, state_layout or the tensors that they hold; record both in the same way");
+        part->gave.stages.size() != out.gave.stages.size() ||
+        part->gave.backward_stages.size() != out.gave.backward_stages.size() ||
+        part->gave.state_layout != out.gave.state_layout) {
+      throw format_error(part->result_path + ": chunk_size, state_layout or the tensors that it holds differ from " +
+                         parts.front()->result_path + "; record both in the same way");
     }
   }
   const std::size_t sequences = offsets.size() - 1;
@@ -140,15 +144,16 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
   out.given.beta = stacked_rows(parts, "beta", [](const recorded_run& r) -> const tensor& { return r.given.beta; });
   if (out.given.g) out.given.g = stacked_rows(parts, "g", [](const recorded_run& r) -> const tensor& { return *r.given.g; });
   out.gave.o = stacked_rows(parts, "o", [](const recorded_run& r) -> const tensor& { return r.gave.o; });
-  for (auto& [name, t] : out.gave.stages) {
-    t = stacked_rows(parts, name,
-                     [&name = name](const recorded_run& r) -> const tensor& { return held(r.gave.stages, name, "stage", r); });
+  for (const auto list : {&result::stages, &result::backward_stages}) {
+    for (auto& [name, t] : out.gave.*list) {
+      t = stacked_rows(parts, name, [&](const recorded_run& r) -> const tensor& { return held(r.gave.*list, name, "stage", r); });
+    }
   }
   stack_gradients(parts, sequences, out);
   if (out.gave.final_state) {
     std::vector<const tensor*> list;
     for (const recorded_run* part : parts) list.push_back(&*part->gave.final_state);
-    out.gave.final_state = stacked_states(list, sequences, "final_state");
+    out.gave.final_state = stacked_states(parts, list, sequences, "final_state");
   }
   if (states) stack_initial_states(parts, sequences, out);
   out.given.cu_seqlens = std::move(offsets);

@@ -141,7 +141,8 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
   same("op", name_of(w.op), name_of(p.op));
   same("rule", name_of(w.rule), name_of(p.rule));
   same("beta_activation", name_of(w.beta_activation), name_of(p.beta_activation));
-  same("qk_l2norm", w.qk_l2norm ? 1.0 : 0.0, p.qk_l2norm ? 1.0 : 0.0);
+  const auto word = [](bool yes) { return std::string(yes ? "true" : "false"); };
+  same("qk_l2norm", word(w.qk_l2norm), word(p.qk_l2norm));
   same("l2norm_eps", w.l2norm_epsilon, p.l2norm_epsilon);
   same("scale", w.scale, p.scale);
   same("num_householder", w.num_householder, p.num_householder);
@@ -234,8 +235,8 @@ void require_same_values(const recorded_run& part, const char* name, const std::
     if (!first) first = i;
   }
   if (first && !given)
-    throw domain_error(part.problem_path + ": " + name + " is missing, which means zeros, and the " + whose +
-                       " is not 0; add it; " + remedy);
+    throw domain_error(part.problem_path + ": " + name + " is missing, which means zeros, and the " + whose + " is not 0; set " +
+                       name + " to it; " + remedy);
   if (first) {
     throw domain_error(part.problem_path + ": " + name + " is not the " + whose + ": " + std::to_string(differing) + " of " +
                        std::to_string(left.size()) + " entries differ, by up to " + detail::general(largest, 4) +
@@ -304,7 +305,12 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
     if (p.g) {
       const std::size_t width = rows{&*p.g, 0, 0}.width();
       for (std::size_t i = t * width; i < (t + 1) * width; ++i) {
-        if (p.g->at(i) != 0) fail("g", *p.g, i, "a padding token must not decay the state: set its g to 0");
+        if (p.g->at(i) == 0) continue;
+        if (p.raw)
+          fail("g, after gate_activation,", *p.g, i,
+               "a padding token must not decay the state: record g as the log decay, with gate_activation none, and set it to 0 "
+               "there");
+        fail("g", *p.g, i, "a padding token must not decay the state: set its g to 0");
       }
     }
     for (std::size_t row = t * n; row < (t + 1) * n; ++row) {

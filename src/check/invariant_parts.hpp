@@ -64,6 +64,9 @@ void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t se
 void compare_sequence(std::vector<bit_comparison>& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part,
                       std::size_t at, std::size_t part_index);
 
+/// o and final_state of parts that follow each other in time, beside the whole's.
+[[nodiscard]] std::vector<bit_comparison> compare_in_turn(const recorded_run& whole, std::span<const recorded_run> parts);
+
 /// First token of a sequence along the flattened [B, T].
 [[nodiscard]] inline std::size_t flat_token(const problem& p, const sequence_range& s) {
   return s.batch * p.tokens() + s.first_token;
@@ -103,6 +106,8 @@ void require_sequences(const recorded_run& whole, const recorded_run& part);
 [[nodiscard]] std::string why_vacuous(const bit_comparison& c);
 [[nodiscard]] std::string part_name(std::size_t i);
 
+/// ", by up to 0.25", of the differences that are finite; empty where there are none.
+[[nodiscard]] std::string by_up_to(const bit_comparison& c);
 /// The first difference: "sequence 0, head 1, token 17, element 3: 0x3f80 (1) in the whole, 0x3f81 (1.0078) in part 2"
 [[nodiscard]] std::string describe(const bit_comparison& c);
 

@@ -26,7 +26,7 @@ void refute_differences(invariant_report& out, const std::string& where) {
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
     out.reason = c.tensor + " differs at " + describe(c) + "; " + std::to_string(c.differing) + " of " +
-                 std::to_string(c.elements) + " elements differ, by up to " + detail::general(c.largest, 4);
+                 std::to_string(c.elements) + " elements differ" + by_up_to(c);
   }
 }
 
@@ -201,8 +201,10 @@ void judge_batch_gradients(const recorded_run& whole, std::span<const recorded_r
   ask.stop = options.stop;
   const reference_gradients exact = solve_gradients(whole.given, ask);
   if (exact.stopped) {
+    out.stopped = true;
     out.judged = combine(out.judged, verdict::undecided);
-    out.reason = "gradients differ, and time ran out before the exact gradients were known, so they could not be judged";
+    out.reason =
+        "gradients differ in bits, and the check was stopped before the exact gradients were computed, so they were not judged";
     out.remedy = "allow more time: give a larger --max-seconds, or leave it out";
     return;
   }
@@ -221,9 +223,8 @@ void judge_batch_gradients(const recorded_run& whole, std::span<const recorded_r
       return;
     }
   }
-  out.reason += "; " + differing +
-                " differ in bits; in every part they are as near to the exact gradients as in the whole, within a factor of " +
-                detail::general(most_times, 2);
+  out.reason += "; " + differing + " differ in bits; in no part is their error more than " + detail::general(most_times, 2) +
+                " times the larger of that in the whole and one rounding";
 }
 
 }  // namespace deltaproof::invariant_detail

@@ -180,7 +180,9 @@ std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const 
     out.push_back({name, "whole", p});
     return out.back();
   };
-  if (options.calls == 0)
+  const bool counted = kind == invariant_kind::repeat || kind == invariant_kind::prefix || kind == invariant_kind::split ||
+                       kind == invariant_kind::snapshot || kind == invariant_kind::cp;
+  if (counted && options.calls == 0)
     throw domain_error(
         "gen: --calls 0 leaves nothing to compare with the whole; give at least 1 (split, snapshot and cp: at least 2)");
   switch (kind) {

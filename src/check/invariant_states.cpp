@@ -50,6 +50,7 @@ recorded_run first_tokens(const recorded_run& part, const std::vector<std::size_
   }
   r.stages.clear();
   r.gradients.clear();
+  r.backward_stages.clear();
   r.problem_sha256.clear();
   const format stored = r.final_state ? r.final_state->element_format() : fp32;
   r.state_layout = layout_kind::kv;
@@ -132,20 +133,34 @@ std::vector<question_to_judge> questions_of_kept(const recorded_run& whole, cons
   together.gave.gradients.clear();
   together.result_path = out.kind == invariant_kind::rollback ? "the parts' outputs for the accepted tokens, concatenated"
                                                               : "the parts' outputs, concatenated";
-  bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
-  for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
-    const sequence_range range = sequence_at(whole.given, s);
-    compare_o(o, whole, flat_token(whole.given, range), together, flat_token(whole.given, range), range.tokens, 0, s, 0);
-    compare_state(state, whole, s, together, s, 0);
-  }
-  out.bits = {o, state};
+  out.bits = compare_in_turn(whole, kept);
   asked.push_back({together.result_path + " and judged as the result of one call", parts, true, std::move(together)});
   return asked;
 }
 
 }  // namespace
 
+std::vector<bit_comparison> compare_in_turn(const recorded_run& whole, std::span<const recorded_run> parts) {
+  bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
+  const auto w = whole.given.sequences();
+  std::vector<std::size_t> done(w.size(), 0);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto p = parts[i].given.sequences();
+    for (std::size_t s = 0; s < w.size(); ++s) {
+      compare_o(o, whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]), p[s].tokens, i, s,
+                done[s]);
+      done[s] += p[s].tokens;
+    }
+  }
+  for (std::size_t s = 0; s < w.size(); ++s) compare_state(state, whole, s, parts.back(), s, parts.size() - 1);
+  return {o, state};
+}
+
 std::string part_name(std::size_t i) { return "part " + std::to_string(i + 1); }
+
+std::string by_up_to(const bit_comparison& c) {
+  return c.largest > 0 ? ", by up to " + detail::general(c.largest, 4) : std::string();
+}
 
 /// Why equal bits of these elements say nothing; empty where they do.
 std::string why_vacuous(const bit_comparison& c) {

@@ -178,12 +178,12 @@ json equations_json(const std::vector<state_equation>& equations) {
 
 std::string equations_text(const std::vector<state_equation>& equations) {
   std::string out = detail::padded("equation", 13) + detail::padded("part", 6);
-  for (const char* title : {"residual", "cost", "limit"}) out += detail::padded(title, 11);
+  for (const char* title : {"residual", "expected", "limit"}) out += detail::padded(title, 11);
   out +=
-      "residual: by how much the two sides differ; cost: the error that the formats alone cause in an emulated run of the same "
-      "operation; residual, cost and limit are relative to the right side\n";
+      "residual: by how much the stored tensors are off; expected: the error of a correct kernel with these formats; all are "
+      "relative to the exact values\n";
   for (const state_equation& e : equations) {
-    out += detail::padded(e.name, 13) + detail::padded(std::to_string(e.part + 1), 6);
+    out += detail::padded(e.name, 13) + detail::padded(e.of_all_parts ? "all" : std::to_string(e.part + 1), 6);
     if (!e.missing.empty()) {
       out += "not checked: " + printable_line(e.missing) + "\n";
       continue;
@@ -197,7 +197,7 @@ std::string equations_text(const std::vector<state_equation>& equations) {
 std::string identities_text(const gradient_identities& g) {
   std::string out = detail::padded("identity", 13);
   for (const char* title : {"residual", "rounding", "expected", "limit"}) out += detail::padded(title, 11);
-  out += "equation, and where the residual is nearest its limit\n";
+  out += "equation, and where the residual is largest beside its limit\n";
   for (const identity_report& i : g.identities) {
     out += detail::padded(i.name, 13);
     if (!i.missing.empty()) {
@@ -205,21 +205,26 @@ std::string identities_text(const gradient_identities& g) {
       continue;
     }
     for (const double x : {i.residual, i.rounding, i.expected, i.limit}) out += detail::padded(detail::scientific(x, 3), 11);
-    out += i.statement;
+    out += (i.judged == verdict::refuted ? "refuted: " : "") + i.statement;
     if (i.worst) {
-      out += "; nearest its limit: seq " + std::to_string(i.worst->sequence) + " head " + std::to_string(i.worst->head) +
-             (i.worst->token ? " token " + std::to_string(*i.worst->token) : "");
+      out += "; worst: seq " + std::to_string(i.worst->sequence) + (i.by_key_head ? " key head " : " head ") +
+             std::to_string(i.worst->head) + (i.worst->token ? " token " + std::to_string(*i.worst->token) : "") +
+             (i.worst->equation.empty() ? "" : ", " + i.worst->equation);
     }
     out += "\n";
   }
-  out += detail::padded("", 13) +
-         "residual: by how much the two sides differ; rounding: the difference that rounding the stored tensors explains; "
-         "expected: that and one more rounding of the inputs; all are relative to the rms of the terms\n";
+  out +=
+      detail::padded("", 13) +
+      "residual: by how much the two sides differ; rounding: the difference that rounding the stored tensors explains; "
+      "expected: that and one more rounding of the inputs; limit: 8 times expected (for one token 32 times), or --accuracy; all "
+      "are relative to the rms of the terms; h0, dh0: initial_state, dinitial_state; S_T, dS_T: final_state, dfinal_state\n";
   std::string seen;
   for (const auto& [name, error] : g.visible) {
     if (error < 1) seen += (seen.empty() ? "" : ", ") + name + " " + detail::general(error, 2);
   }
-  out += detail::padded("detects", 13) + "relative errors of at least: " + (seen.empty() ? "none" : seen) + "\n";
+  if (!g.stopped)
+    out += detail::padded("detects", 13) +
+           (seen.empty() ? std::string("nothing on these inputs") : "relative errors of at least: " + seen) + "\n";
   for (const std::string& line : g.blind) out += detail::padded("not detected", 13) + printable_line(line) + "\n";
   return out;
 }
@@ -272,11 +277,10 @@ std::string to_text(const invariant_report& report, const recorded_run& whole, s
   if (parts.size() > shown) line("", "and " + std::to_string(parts.size() - shown) + " more, the last " + run_text(parts.back()));
   for (const bit_comparison& c : report.bits) {
     if (c.elements == 0) continue;
-    line("bits",
-         c.tensor + ": " +
-             (c.first ? std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ, by up to " +
-                            detail::general(c.largest, 4) + "; the first at " + invariant_detail::describe(c)
-                      : "all " + std::to_string(c.elements) + " elements are the same"));
+    line("bits", c.tensor + ": " +
+                     (c.first ? std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ" +
+                                    invariant_detail::by_up_to(c) + "; the first at " + invariant_detail::describe(c)
+                              : "all " + std::to_string(c.elements) + " elements are the same"));
   }
   if (report.gradients) out += identities_text(*report.gradients);
   if (!report.equations.empty()) out += equations_text(report.equations);

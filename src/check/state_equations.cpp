@@ -112,12 +112,14 @@ void join_equations(invariant_report& out) {
     if (!e.missing.empty()) continue;
     if (e.judged == verdict::refuted && out.judged != verdict::refuted) {
       out.judged = verdict::refuted;
-      out.reason = part_name(e.part) + ": the equation '" + e.name + "' does not hold in sequence " +
-                   std::to_string(e.worst->sequence) + ", head " + std::to_string(e.worst->head) +
-                   (e.worst->window ? ", window " + std::to_string(*e.worst->window) : "") + ". It says: " + e.statement +
-                   ". Its two sides differ by " + detail::scientific(e.residual, 3) +
-                   " of their size; rounding in these formats alone costs " + detail::scientific(e.expected, 3) +
-                   ", the limit is " + detail::scientific(e.limit, 3);
+      const std::string window = e.worst->window ? ", window " + std::to_string(*e.worst->window) : "";
+      out.reason = (e.of_all_parts ? "all parts" : part_name(e.part)) + ": '" + e.name + "' (" + e.statement +
+                   ") fails in sequence " + std::to_string(e.worst->sequence) + ", " + (e.by_key_head ? "key head " : "head ") +
+                   std::to_string(e.worst->head) + window +
+                   (std::isfinite(e.residual) ? ": off by " + detail::scientific(e.residual, 3) + " of the exact values, where " +
+                                                    detail::scientific(e.expected, 3) + " is expected and " +
+                                                    detail::scientific(e.limit, 3) + " allowed"
+                                              : ": an infinity or NaN where a number is expected");
       out.remedy.clear();
     }
   }

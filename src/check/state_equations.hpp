@@ -46,6 +46,8 @@ class measured_equation {
   }
   /// The verdict on what was added; `missing` where nothing could be.
   [[nodiscard]] state_equation done() &&;
+  void spans_all_parts() { out_.of_all_parts = true; }
+  void counts_key_heads() { out_.by_key_head = true; }
   void lacks(std::string what) { out_.missing = std::move(what); }
   [[nodiscard]] bool is_complete() const { return out_.missing.empty(); }
 

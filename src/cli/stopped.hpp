@@ -13,7 +13,7 @@ namespace deltaproof::cli {
 
 [[nodiscard]] inline bool ended_early(const check_report& r) { return r.stopped || (r.conformance && r.conformance->stopped); }
 [[nodiscard]] inline bool ended_early(const invariant_report& r) {
-  if (r.gradients && r.gradients->stopped) return true;
+  if (r.stopped || (r.gradients && r.gradients->stopped)) return true;
   return std::any_of(r.runs.begin(), r.runs.end(), [](const judged_run& run) { return ended_early(run.report); });
 }
 

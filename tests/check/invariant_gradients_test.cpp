@@ -34,12 +34,13 @@ problem with_cotangents(op_kind op, std::size_t steps) {
   return generate(g);
 }
 
-recorded_run differentiated(const problem& p, const std::string& plan_name, const std::string& name,
-                            std::string_view fault = {}) {
+recorded_run differentiated(const problem& p, const std::string& plan_name, const std::string& name, std::string_view fault = {},
+                            bool stages = false) {
   const plan declared = plan_named(plan_name);
   recorded_run out;
   out.given = p;
   emulation_options how;
+  how.stages = stages;
   if (!fault.empty()) how.planted = &fault_named(fault);
   out.gave = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front(), how, 1);
   out.gave.kernel = declared.kernels.front();
@@ -83,6 +84,25 @@ TEST(invariant_split, holds_for_gradients_that_are_handed_back) {
     ASSERT_FALSE(report.runs.empty());
     EXPECT_TRUE(report.runs.back().report.conformance->gradients.judged) << plan_name;
   }
+}
+
+TEST(invariant_varlen, packs_the_backward_stages_of_its_parts) {
+  problem p = with_cotangents(op_kind::gated_delta_rule, 1);
+  p.initial_state.reset();
+  p.d_final_state.reset();
+  p.cu_seqlens = {0, 20, 100};
+  std::vector<recorded_run> parts;
+  for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, 20}, {20, 80}}) {
+    problem part = testing::cut(p, first, count, std::nullopt);
+    part.d_o = testing::rows_of(*p.d_o, first, count);
+    parts.push_back(differentiated(part, "fla-chunk-gdn", "alone", {}, true));
+  }
+  const recorded_run* const list[] = {&parts[0], &parts[1]};
+  EXPECT_EQ(packed(list).gave.backward_stages.at("dv_local").shape(), (std::vector<std::size_t>{1, 100, 2, 12}));
+  const invariant_report report =
+      check_invariant(invariant_kind::varlen, differentiated(p, "fla-chunk-gdn", "whole", {}, true), parts, testing::quick());
+  EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+  EXPECT_EQ(report.runs.size(), 2U);
 }
 
 TEST(invariant_split, shows_a_cotangent_of_the_state_that_is_not_read) {

@@ -133,6 +133,9 @@ TEST(invariant_states, planted_faults_of_servers_are_refuted) {
     EXPECT_EQ(rolled.judged, verdict::refuted) << what;
     EXPECT_EQ(kept.judged, verdict::refuted) << what;
     EXPECT_THAT(rolled.reason, HasSubstr("with the state that part 2 starts from")) << what;
+    const bit_difference& first = *kept.bits.at(0).first;
+    EXPECT_EQ(first.part, *first.token < accepted ? 0U : 1U) << what;
+    EXPECT_EQ(kept.bits.at(1).first->part, 1U) << what;
   }
 }
 

@@ -230,10 +230,23 @@ TEST(Invariant, ChunkSizesAnswerOneOracle) {
   EXPECT_THAT(report.reason, HasSubstr("elements differ"));
   EXPECT_EQ(judge(invariant_kind::chunk_size, whole, {run_of(p, "fp32", 16, "gate-of-first-row-lost")}).judged, verdict::refuted);
   EXPECT_THAT(thrown([&] { judge(invariant_kind::chunk_size, whole, {whole}); }), HasSubstr("chunk_size is 64 in every result"));
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::chunk_size, whole, {run_of(gated_problem(151, 1), "fp32", 16)}); }),
+              HasSubstr("sequence 0 has 151 tokens here, but 150 in whole.problem.safetensors; invariant chunk-size compares"));
   // A result without chunks is no result in chunks of another length.
   recorded_run recurrent = run_of(p, "fla-recurrent-gdn", 0);
   recurrent.gave.kernel = whole.gave.kernel;
   EXPECT_THAT(thrown([&] { judge(invariant_kind::chunk_size, whole, {recurrent}); }), HasSubstr("invariant path compares"));
+}
+
+TEST(Invariant, TheSmallestFalseAlarmIsShared) {
+  const problem p = gated_problem(20, 1);
+  invariant_options options = quick();
+  options.check.judge.false_alarm = 1e-12;
+  const invariant_report report =
+      judge(invariant_kind::chunk_size, run_of(p, "fp32", 64), {run_of(p, "fp32", 16), run_of(p, "fp32", 32)}, options);
+  EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+  ASSERT_EQ(report.runs.size(), 3u);
+  for (const judged_run& run : report.runs) EXPECT_EQ(run.report.conformance->false_alarm, 1e-12 / 3);
 }
 
 TEST(Invariant, WithoutAPlanErrorsAreMeasured) {

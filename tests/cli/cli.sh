@@ -263,7 +263,7 @@ expect 0 "" emulate wide.safetensors --plan fp32 --chunk 64 -o wide64.safetensor
 expect 3 "nothing was written" emulate wide.safetensors --plan fp32 --max-seconds 1e-9 -o never.safetensors
 [ ! -e never.safetensors ] || { echo "FAIL emulate wrote what it was stopped in"; failures=$((failures + 1)); }
 expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 -o wide16.safetensors
-expect 0 "within the limits of its plan, against the same reference" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --json inv.json --junit inv.xml --markdown inv.md
+expect 0 "every result that a plan judges is within its limits" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --json inv.json --junit inv.xml --markdown inv.md
 grep -q '"schema": "deltaproof.invariant/1"' inv.json && grep -q 'failures="0"' inv.xml && [ -s inv.md ] || { echo "FAIL invariant left out a view"; failures=$((failures + 1)); }
 expect 0 "measured" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --no-plan
 expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 --fault scale-missing -o bad16.safetensors
@@ -289,7 +289,7 @@ for option in "--false-alarm 0.01" "--no-power" "--strict-padding"; do
 done
 expect 2 "leave out --part and --parts-dir" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 2 "tensor o is missing" invariant prefix slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
-expect 1 "fails in sequence 0, head" invariant gradients slope.safetensors slopes.safetensors --accuracy 1e-6
+expect 1 "fails in sequence 0, " invariant gradients slope.safetensors slopes.safetensors --accuracy 1e-6
 # A set of calls: made, refused where it is not recorded yet, judged where it is.
 expect 0 "2 calls for invariant path" gen --for path --T 70 --K 16 --V 8 --H 1 --dir pathset
 expect 2 "record every call of the set first" invariant path pathset
@@ -334,6 +334,7 @@ expect 1 "witness small: head 0 of sequence 0, the first" check narrow.safetenso
 for file in problem.safetensors result.safetensors plan.toml verdict.json README.txt; do
   [ -s small/$file ] || { echo "FAIL the witness lacks $file"; failures=$((failures + 1)); }
 done
+! grep '"reproduce"' broken.json | grep -q -e --witness || { echo "FAIL the command that judges again asks for the witness"; failures=$((failures + 1)); }
 expect 2 "small: holds a witness already" check narrow.safetensors broken.safetensors --no-power --witness small/
 mkdir empty
 expect 2 "empty: there is no witness; make one with" shrink empty/

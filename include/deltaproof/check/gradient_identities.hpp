@@ -6,7 +6,7 @@
 // (S_T: final_state, h0: initial_state, d...: the tensors of the files; sums over the tokens of a sequence):
 //   I1   q . dq = o . do, each token and key head
 //   I2   k . dk + v . dv = 2 beta dbeta, each step and key head, for every rule
-//   I3   dg_t - dg_(t+1) = o_t . do_t - v_t . dv_t, after the last token <dS_T, S_T>, and dg of the first is <h0, dh0>
+//   I3   dg_t - dg_(t+1) = o_t . do_t - v_t . dv_t, after the last token <S_T, dS_T>, and dg_0 = <h0, dh0>
 //   I4   sum v . dv + <h0, dh0> = sum o . do + <S_T, dS_T>
 //   I4M  sum v dv^T + h0^T dh0 = sum o do^T + S_T^T dS_T, V x V
 //   I5   sum q dq^T + sum k dk^T + h0 dh0^T + dS_T S_T^T is symmetric, K x K, where gates are scalar or absent
@@ -38,7 +38,8 @@ struct identity_place {
   std::size_t head = 0;              ///< of q and k for I1, I2 and I5, else of v
   std::optional<std::size_t> token;  ///< from the start of the sequence
   double residual = 0;
-  double limit = 0;  ///< of this equation; infinite where only a head's equations together have one
+  double limit = 0;           ///< of this equation; infinite where only a head's equations together have one
+  std::string equation = {};  ///< where it is not the statement of the identity: at the ends of I3
 };
 
 /// All equations of one identity. Numbers are root mean squares over the equations of one head, in units of the size of their
@@ -46,7 +47,8 @@ struct identity_place {
 struct identity_report {
   std::string name;
   std::string statement;
-  std::string missing;  ///< what the files lack for it; empty: it was formed
+  std::string missing;       ///< what the files lack for it; empty: it was formed
+  bool by_key_head = false;  ///< heads are those of q and k
   verdict judged = verdict::vacuous;
   std::size_t equations = 0;
   std::size_t heads = 0;        ///< of all sequences

@@ -124,7 +124,9 @@ struct state_equation {
   std::string name;
   std::string statement;
   std::size_t part = 0;
-  std::string missing = {};  ///< what the files lack for it; empty: it was formed
+  bool of_all_parts = false;  ///< `part` is then the last
+  bool by_key_head = false;   ///< heads are those of q and k
+  std::string missing = {};   ///< what the files lack for it; empty: it was formed
   verdict judged = verdict::vacuous;
   std::size_t heads = 0;  ///< of all sequences
   std::size_t numbers = 0;
@@ -144,6 +146,7 @@ struct invariant_report {
   std::optional<gradient_identities> gradients = {};  ///< of invariant_kind::gradients
   std::vector<state_equation> equations = {};         ///< of flush and cp
   notes_list notes;
+  bool stopped = false;  ///< before its own comparison with the exact numbers was done; of a run or of gradients it is said there
 };
 
 struct invariant_options {
