@@ -54,12 +54,15 @@ run_errors looked_at::errors(const head_output& run, double limit) const {
     if (error > limit && !out.until) out.until = first;
   }
   if (tokens < in_.tokens()) return out;
-  out.worst = std::max(out.worst, relative(run.final_state, truth_.final_state, 0, truth_.final_state.rows()));
+  const double state = relative(run.final_state, truth_.final_state, 0, truth_.final_state.rows());
+  out.worst = std::max(out.worst, state);
+  if (state > limit && !out.until) out.until = tokens;
   return out;
 }
 
 void set_limit(const looked_at& head, const plan_variant& base, const advise_options& options, advised_kind& out) {
-  const double own = head.errors(emulate_head(head.all(), base), infinity).worst;
+  const head_output run = emulate_head(head.all(), base);
+  const double own = head.errors(run, infinity).worst;
   out.limit = options.accuracy.value_or(allowed_ratio * own);
   out.limit_says = options.accuracy
                        ? "as --accuracy says"
@@ -69,6 +72,7 @@ void set_limit(const looked_at& head, const plan_variant& base, const advise_opt
   out.unchanged.word = own <= out.limit ? advice_word::adequate : advice_word::inadequate;
   out.unchanged.known = "emulated";
   out.unchanged.error = own;
+  out.unchanged.until_token = head.errors(run, out.limit).until;
 }
 
 namespace {
@@ -259,7 +263,11 @@ advice advise(const problem& p, const advise_options& options) {
   out.memory = most < 1 ? -1 / std::log(most) : std::numeric_limits<double>::infinity();
   const looked_at head(p, out.sequence, out.head);
   const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
-  out.kinds.push_back(advise_states(p, head, options));
+  try {
+    out.kinds.push_back(advise_states(p, head, options));
+  } catch (const format_error& e) {
+    throw format_error("advise: --recurrent-plan " + options.recurrent_plan + ": " + e.what());
+  }
   if (!stopped())
     out.kinds.push_back(advise_chunks(p, head, options.chunk_plan.empty() ? first_chunk_plan(p) : options.chunk_plan, options));
   if (!stopped() && p.g) out.kinds.push_back(advise_decays(p, head, options));

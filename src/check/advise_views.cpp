@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "deltaproof/check/advise.hpp"
@@ -52,11 +53,11 @@ std::vector<const advised_choice*> worth_showing(const advised_kind& kind) {
 }  // namespace
 
 std::string advice_text(const advice& found, const commands& command) {
-  std::string text =
-      "looked at    sequence " + std::to_string(found.sequence) + ", head " + std::to_string(found.head) + ", " +
-      std::to_string(found.tokens) +
-      " tokens: of all heads this one forgets its state most slowly (gates and writes together leave 1/e of it after " +
-      general(found.memory, 3) + " tokens)\n";
+  std::string text = "looked at    sequence " + std::to_string(found.sequence) + ", head " + std::to_string(found.head) + ", " +
+                     std::to_string(found.tokens) +
+                     " tokens: of all heads this one forgets its state most slowly (gates and writes " +
+                     (std::isfinite(found.memory) ? "together leave 1/e of it after " + general(found.memory, 3) + " tokens)\n"
+                                                  : std::string("take nothing from it)\n"));
   for (const advised_kind& kind : found.kinds) {
     const advised_choice* best = best_of(kind);
     text += "\n" + padded(kind.kind, 13) +

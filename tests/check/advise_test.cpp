@@ -131,11 +131,18 @@ TEST(an_accuracy, is_the_limit_of_every_kind) {
   const double cheap = best_of(found.kinds[0])->bytes;
   const advice usual = advise(p, {});
   EXPECT_LT(cheap, best_of(usual.kinds[0])->bytes);
+  advise_options strict;
+  strict.accuracy = 1e-8;
+  for (const advised_kind& k : advise(p, strict).kinds) {
+    EXPECT_EQ(k.unchanged.word, advice_word::inadequate) << k.kind;
+    EXPECT_TRUE(k.unchanged.until_token) << k.kind;
+  }
   loose.accuracy = -1;
   EXPECT_THROW((void)advise(p, loose), format_error);
   advise_options other;
   other.recurrent_plan = "fla-chunk-gdn";
-  EXPECT_THAT([&] { (void)advise(p, other); }, ThrowsMessage<format_error>(HasSubstr("recurrent")));
+  EXPECT_THAT([&] { (void)advise(p, other); },
+              ThrowsMessage<format_error>(HasSubstr("advise: --recurrent-plan fla-chunk-gdn: plan fla-chunk-gdn does not fit")));
 }
 
 TEST(keys_of_a_plan_s_text, are_set_in_their_sections) {
