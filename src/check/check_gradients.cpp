@@ -173,7 +173,9 @@ pairing outputs_in_range(const problem& p, const result& r, const std::vector<gr
     if (d.states_until < sequence_at(p, d.sequence).tokens)
       leaves.divergences.push_back({d.sequence, d.value_head, d.states_until});
   }
-  pairing o{"o", nullptr, std::vector<double>(p.batch() * p.tokens() * p.value_heads() * p.value_dim()), {}};
+  pairing o{"o", nullptr, {}, {}};
+  if (leaves.divergences.empty()) return o;
+  o.got.resize(p.batch() * p.tokens() * p.value_heads() * p.value_dim());
   mark_skipped(p, r, leaves, o, nullptr);
   return o;
 }

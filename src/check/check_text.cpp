@@ -224,17 +224,9 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   for (const std::string& other : report.other_plans) line("other plan", other);
 }
 
-}  // namespace
-
-std::string to_text(const check_report& report, const check_identity& identity) {
-  std::string out;
-  const auto line = [&](const std::string& label, const std::string& text) {
-    out += detail::padded(label, 13) + printable_line(text) + "\n";
-  };
-  line("verdict", std::string(name_of(report.judged)) + ": " + report.reason);
-  if (!report.remedy.empty()) line("remedy", report.remedy);
-  line("kernel",
-       (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));
+/// Where exact numbers leave the range, forward and backward.
+template <class Line>
+void divergences_text(const check_report& report, const Line& line) {
   if (report.diverges) {
     const auto& d = *report.diverges;
     line("diverges", "the exact recurrence leaves the range of its formats in " + std::to_string(d.heads) +
@@ -257,7 +249,24 @@ std::string to_text(const check_report& report, const check_identity& identity) 
                               : ", only dq is judged, for the first " + std::to_string(d.states_until) + " tokens") +
                          " of the sequence (on the chunk path: for the whole chunks among these, if there are any)");
   }
-  if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
+}
+
+}  // namespace
+
+std::string to_text(const check_report& report, const check_identity& identity) {
+  std::string out;
+  const auto line = [&](const std::string& label, const std::string& text) {
+    out += detail::padded(label, 13) + printable_line(text) + "\n";
+  };
+  const std::string left = not_judged_text(report);
+  std::string reason = report.reason;
+  if (const auto at = reason.find(left); !left.empty() && at != std::string::npos) reason.replace(at, left.size(), "see below");
+  line("verdict", std::string(name_of(report.judged)) + ": " + reason);
+  if (!report.remedy.empty()) line("remedy", report.remedy);
+  line("kernel",
+       (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));
+  divergences_text(report, line);
+  if (!left.empty()) line("not judged", left);
   std::size_t names = 12;
   for (const tensor_report& t : report.tensors) names = std::max(names, t.name.size());
   out += detail::padded("", names + 1) + detail::padded("max_abs", 11) + detail::padded("rel_fro", 11) +

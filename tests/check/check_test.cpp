@@ -215,6 +215,8 @@ TEST(check, what_is_not_judged_is_told_once_for_each_reason) {
   EXPECT_EQ(not_judged_text(report),
             "1 of 100 elements of dq (1 %), 1 of 100 elements of dk (1 %): the plan gives no limit there, or a limit that zeros "
             "would pass");
+  report.reason = "no limit is exceeded; not judged: " + not_judged_text(report);
+  EXPECT_TRUE(has(to_text(report, {}), "no limit is exceeded; not judged: see below\n"));
 }
 
 // A remedy fits the cause: overflow, or too little to draw a limit from.
