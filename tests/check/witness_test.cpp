@@ -183,11 +183,28 @@ TEST(Witness, ChangedFilesAreNamed) {
   kept.says = "all of it";
   write_witness(box.path / "w", kept, identity_for(options, "fla-chunk-gdn"));
   EXPECT_TRUE(replay(box.path / "w", {}, "9.9.9").reproduced);
+  std::ifstream in(box.path / "w" / "verdict.json");
+  const auto recorded = nlohmann::ordered_json::parse(in);
+  const auto says_of = [&](const char* key, const nlohmann::ordered_json& value) {
+    auto j = recorded;
+    j["options"][key] = value;
+    write_file(box.path / "w" / "verdict.json", j.dump());
+    return thrown([&] { static_cast<void>(replay(box.path / "w", {}, "")); });
+  };
+  EXPECT_THAT(says_of("max_bits", 3), HasSubstr("verdict.json: \"options\": check: the largest precision of the reference"));
+  EXPECT_THAT(says_of("power", 3), HasSubstr("verdict.json: damaged ("));
+  write_file(box.path / "w" / "verdict.json", recorded.dump());
+  EXPECT_THAT(thrown([&] { (void)parse_verdict(R"({"schema": "deltaproof.suite/1"})", "s.json"); }),
+              HasSubstr("give the JSON of one result"));
   result other = run.gave;
   other.o = with(other.o, 0, 1);
   write_result(box.path / "w" / "result.safetensors", other);
   EXPECT_THAT(thrown([&] { static_cast<void>(replay(box.path / "w", {}, "")); }), HasSubstr("result.safetensors: its sha256 is"));
   EXPECT_THAT(thrown([&] { static_cast<void>(replay(box.path, {}, "")); }), HasSubstr("verdict.json: there is no such file"));
+  fs::remove(box.path / "w" / "result.safetensors");
+  EXPECT_THAT(thrown([&] { static_cast<void>(replay(box.path / "w", {}, "")); }),
+              HasSubstr("result.safetensors: there is no such file, and the verdict"));
+  EXPECT_THAT(thrown([&] { require_witness_place(box.path / "w" / "plan.toml" / "x"); }), HasSubstr("plan.toml is not a folder"));
 }
 
 TEST(Witness, AFinalStateKeepsAllTokensAndWhatNoTriedHeadShowsIsKeptWhole) {
