@@ -45,6 +45,13 @@ looked_at::looked_at(const problem& p, std::size_t sequence, std::size_t head)
       truth_(reference_run(in_)),
       early_(reference_run(beginning_)) {}
 
+bool looked_at::finite() const {
+  const auto all = [](const matrix<double>& m) {
+    return std::all_of(m.data(), m.data() + m.size(), [](double x) { return std::isfinite(x); });
+  };
+  return all(truth_.o) && all(truth_.final_state);
+}
+
 run_errors looked_at::errors(const head_output& run, double limit) const {
   run_errors out;
   const std::size_t tokens = run.o.rows();
@@ -63,6 +70,10 @@ run_errors looked_at::errors(const head_output& run, double limit) const {
 void set_limit(const looked_at& head, const plan_variant& base, const advise_options& options, advised_kind& out) {
   const head_output run = emulate_head(head.all(), base);
   const double own = head.errors(run, infinity).worst;
+  if (!options.accuracy && std::isinf(own))
+    throw domain_error("advise: on this problem the outputs or the state of the unchanged plan " + out.base +
+                       " are not finite, so 8 times its error is no limit; name another plan (" +
+                       (out.kind == "chunk" ? "--chunk-plan" : "--recurrent-plan") + "), or give --accuracy");
   out.limit = options.accuracy.value_or(allowed_ratio * own);
   out.limit_says = options.accuracy
                        ? "as --accuracy says"
@@ -262,6 +273,10 @@ advice advise(const problem& p, const advise_options& options) {
   out.tokens = sequences[out.sequence].tokens;
   out.memory = most < 1 ? -1 / std::log(most) : std::numeric_limits<double>::infinity();
   const looked_at head(p, out.sequence, out.head);
+  if (!head.finite())
+    throw domain_error("advise: sequence " + std::to_string(out.sequence) + ", head " + std::to_string(out.head) +
+                       ": the outputs or the state are not finite even in fp64, so no choice can be adequate; deltaproof inspect "
+                       "says what is unusual about the inputs");
   const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
   try {
     out.kinds.push_back(advise_states(p, head, options));

@@ -29,6 +29,8 @@ class looked_at {
   [[nodiscard]] const matrix<double>& final_state() const { return truth_.final_state; }
   /// The exact state after the beginning.
   [[nodiscard]] const matrix<double>& early_state() const { return early_.final_state; }
+  /// Whether the exact outputs and state are.
+  [[nodiscard]] bool finite() const;
   /// Of a run on `all` or on the beginning, by its number of tokens. The final state counts on all tokens only.
   [[nodiscard]] run_errors errors(const head_output& run, double limit) const;
 

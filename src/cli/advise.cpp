@@ -30,7 +30,7 @@ struct advise_arguments {
 /// What judges a kernel that computes as the choice says. A stored g is no plan's: its errors are measured.
 std::string check_of(const advise_arguments& args, const advised_kind& kind, const advised_choice& c) {
   const std::string problem = "deltaproof check " + shell_quoted(args.problem) + " RESULT ", limit = detail::shortest(kind.limit);
-  if (c.plan.empty()) return problem + "--no-plan --max-error o:rel_fro=" + limit + " --because 'error allowed'";
+  if (c.plan.empty()) return problem + "--no-plan --max-error rel_fro=" + limit + " --because 'error allowed'";
   const std::string file = (std::filesystem::path(args.output) / (c.name + ".toml")).string();
   return problem + "--plan " + shell_quoted(file) + " --accuracy " + limit;
 }
@@ -98,7 +98,8 @@ verb add_advise(CLI::App* command, common_options& common) {
       command
           ->add_option("--accuracy", args->accuracy,
                        "Largest relative error allowed in o and final_state (default: 8 times the error of the unchanged plan)")
-          ->type_name("E");
+          ->type_name("E")
+          ->check(positive_number());
   files.reads_plan(
       command->add_option("--recurrent-plan", args->recurrent_plan, "Plan of the recurrent (decode) kernel (default decode-fp32)")
           ->type_name("PLAN"));

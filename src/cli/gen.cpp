@@ -79,12 +79,7 @@ int run(const gen_arguments& args, const common_options& common) {
   g.num_householder = args.num_householder;
   g.cotangents = args.cotangents;
   if (!args.all.empty()) return run_gen_all({args.all, g, args.regime, g.op, g.dtype}, common);
-  if (!args.invariant.empty()) {
-    set_options set;
-    if (args.calls) set.calls = *args.calls;
-    if (args.drafted) set.drafted = *args.drafted;
-    return run_gen_for({args.invariant, args.folder, g, set}, common);
-  }
+  if (!args.invariant.empty()) return run_gen_for({args.invariant, args.folder, g, args.calls, args.drafted}, common);
   const generation completed = complete(g);
   write_problem(args.output, generate(completed));
   const std::string text = "deltaproof gen " + options_text(completed) + " -o " + args.output + "\n";
@@ -145,7 +140,9 @@ verb add_gen(CLI::App* command, common_options& common) {
       ->add_option("--law", args->law,
                    "Parameters of --regime law (deltaproof list law-parameters), for example cosine=0.9,flip=0.5")
       ->type_name("LAW");
-  command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences, for example 0,5,16")->type_name("LIST");
+  command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences, for example 0,5,16")
+      ->type_name("LIST")
+      ->check(not_empty());
   command->add_option("--B", args->batch, "Batch size")->type_name("N")->check(whole_number());
   command->add_option("--T", args->tokens, "Tokens")->type_name("N")->check(whole_number());
   command->add_option("--K", args->key_dim, "Key dimension")->type_name("N")->check(whole_number());

@@ -36,30 +36,50 @@ deltaproof invariant )" +
          kind + " " + folder + "\n";
 }
 
+/// Refuses numbers that the calls of this invariant do not depend on.
+void require_used(invariant_kind kind, const gen_for_arguments& args) {
+  using enum invariant_kind;
+  const bool counted = kind == split || kind == snapshot || kind == cp || kind == prefix || kind == repeat;
+  const auto refuse = [&args](const std::string& option) {
+    return format_error("gen: " + option + " has no effect with --for " + args.kind + "; leave it out");
+  };
+  if (args.calls && !counted) throw refuse("--calls");
+  if (args.drafted && kind != rollback) throw refuse("--drafted");
+}
+
 }  // namespace
 
 int run_gen_for(const gen_for_arguments& args, const common_options& common) {
   const invariant_kind kind = invariant_named(args.kind);
+  require_used(kind, args);
   run_files files = common.files;
   files.writes_in("--dir", args.folder, [](const std::string& name) {
     return name == manifest_name || name == "README.txt" || name.ends_with(".safetensors");
   });
   files.require_apart();
   const std::vector<std::string> earlier = earlier_files(args.folder);
+  set_options set;
+  set.calls = args.calls.value_or(set.calls);
+  set.drafted = args.drafted.value_or(set.drafted);
   generation g = args.wanted;
   if (!g.op) g.op = op_kind::gated_delta_rule;
   if (!g.gate && gates_of(*g.op) != gate_axes::none && g.regime == "typical") g.gate = slow_gate;
   if (!g.tokens && !g.cu_seqlens) g.tokens = tokens_of_set;
   if (!g.initial_state) g.initial_state = "normal";
   if (kind == invariant_kind::batch && !g.batch && !g.cu_seqlens) g.batch = 3;
-  if (kind == invariant_kind::varlen && !g.cu_seqlens)
-    g.cu_seqlens = std::vector<std::int64_t>{0, 50, 51, static_cast<std::int64_t>(std::max<std::size_t>(52, *g.tokens))};
+  if (kind == invariant_kind::varlen && !g.cu_seqlens) {
+    if (*g.tokens < 52)
+      throw format_error(
+          "gen: --for varlen makes sequences of 50, 1 and --T - 51 tokens, so --T must be at least 52; or give "
+          "--cu-seqlens");
+    g.cu_seqlens = std::vector<std::int64_t>{0, 50, 51, static_cast<std::int64_t>(*g.tokens)};
+  }
   if (kind == invariant_kind::varlen) g.tokens.reset();
   g.cotangents = g.cotangents || kind == invariant_kind::gradients;
   const generation completed = complete(g);
   generation drafts = completed;
   drafts.seed = completed.seed + 1;
-  const std::vector<set_call> calls = problems_for(kind, generate(completed), generate(drafts), args.set);
+  const std::vector<set_call> calls = problems_for(kind, generate(completed), generate(drafts), set);
   const std::string options = options_text(completed);
   unfinished_folder folder{std::filesystem::path(args.folder)};
   for (const set_call& c : calls) {
@@ -68,9 +88,10 @@ int run_gen_for(const gen_for_arguments& args, const common_options& common) {
   }
   folder.add("README.txt", readme_text(args.kind, args.folder, command_line(common)));
   folder.finish(earlier, set_manifest(kind, calls, options));
-  const std::string text =
-      args.folder + ": " + std::to_string(calls.size()) + " calls for invariant " + args.kind + ", made with " + options +
-      "\nrecord them as README.txt in that folder says, then run: deltaproof invariant " + args.kind + " " + args.folder + "\n";
+  const std::string text = args.folder + ": " + std::to_string(calls.size()) + (calls.size() == 1 ? " call" : " calls") +
+                           " for invariant " + args.kind + ", made with " + options +
+                           "\nrecord them as README.txt in that folder says, then run: deltaproof invariant " + args.kind + " " +
+                           args.folder + "\n";
   nlohmann::ordered_json j{{"schema", "deltaproof.generation/1"},
                            {"output", args.folder},
                            {"options", options},

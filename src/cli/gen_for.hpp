@@ -17,7 +17,7 @@ struct gen_for_arguments {
   std::string kind;
   std::string folder;
   generation wanted;
-  set_options set;
+  std::optional<std::size_t> calls, drafted;
 };
 
 [[nodiscard]] int run_gen_for(const gen_for_arguments& args, const common_options& common);

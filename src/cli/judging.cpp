@@ -12,8 +12,8 @@ void add_judging_options(CLI::App& command, judging& judge, const std::string& w
   command
       .add_option("--false-alarm", judge.false_alarm,
                   with +
-                      "Largest probability that a kernel which conforms to its plan is refuted, over all tests of one verdict "
-                      "(in a suite: of one case); default 1e-4")
+                      "Largest probability that a kernel which conforms to its plan is refuted, over all tests of one verdict; "
+                      "default 1e-4")
       ->type_name("P")
       ->check(number_within(1e-12, 0.1));
   command

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -46,9 +47,11 @@ struct common_options {
 /// A count as written, without the sign that an unsigned conversion would wrap.
 [[nodiscard]] inline CLI::Validator whole_number() {
   return {[](const std::string& word) {
-            return word.empty() || word.find_first_not_of("0123456789") != std::string::npos
-                       ? "'" + word + "' is not a count; give an integer, 0 or more"
-                       : std::string();
+            if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos)
+              return "'" + word + "' is not a count; give an integer, 0 or more";
+            std::uint64_t value = 0;
+            const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+            return error == std::errc{} ? std::string() : word + " is too large; give a smaller integer";
           },
           ""};
 }

@@ -143,11 +143,22 @@ std::string long_studies() {
   return names;
 }
 
-void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args) {
-  auto* full = command->add_flag(
-      "--full", args->full,
-      "Full sizes; report then runs every study, also the long ones: minutes for most studies, most of an hour for report");
-  command->add_flag("--quick", args->quick, "Smaller sizes: seconds to a minute for each study (the default)")->excludes(full);
+void add_sizes(CLI::App* command, const std::shared_ptr<study_arguments>& args, const std::string& full_says,
+               const std::string& with = "") {
+  auto* full = command->add_flag("--full", args->full, with + full_says);
+  command->add_flag("--quick", args->quick, with + "Smaller sizes: seconds to a minute for each study (the default)")
+      ->excludes(full);
+}
+
+constexpr const char *with_problem = "With PROBLEM: ", *without_problem = "Without PROBLEM: ";
+
+/// What the help says of an option, the program keeps.
+void refuse_without_effect(const CLI::App& command, bool given) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || !option->get_description().starts_with(given ? without_problem : with_problem)) continue;
+    throw format_error("report: " + option->get_name() + " has no effect " + (given ? "with" : "without") +
+                       " PROBLEM; leave it out");
+  }
 }
 
 }  // namespace
@@ -156,7 +167,7 @@ verb add_study(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<study_arguments>();
   command->add_option("STUDY", args->names, "Name of a study (deltaproof list studies)")->required();
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->type_name("DIR")->check(not_empty());
-  add_shared(command, args);
+  add_sizes(command, args, "Full sizes: minutes for most studies");
   return [args, &common] { return run(*args, common); };
 }
 
@@ -170,15 +181,17 @@ verb add_report(CLI::App* command, common_options& common) {
                          ->type_name("FILE"));
   common.files.reads(
       command->add_option("RESULT", own->results, "The kernel's results (deltaproof.result/1), any number")->type_name("FILE"));
-  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")
+  command->add_option("-o,--output", args->output, "Folder for index.html, Markdown, JSON and figures")
       ->required()
       ->type_name("DIR")
       ->check(not_empty());
   command->add_flag("--resume", args->resume,
-                    "Skip studies whose complete report this build has already written to DIR, with the same seed and mode");
+                    std::string(without_problem) +
+                        "Skip studies whose complete report this build has already written to DIR, with the same seed and mode");
   add_problem_report_options(*command, *own, common);
-  add_shared(command, args);
-  return [args, own, &common] {
+  add_sizes(command, args, "Full sizes, and every study, also the long ones: most of an hour", without_problem);
+  return [args, own, command, &common] {
+    refuse_without_effect(*command, !own->problem.empty());
     if (own->problem.empty()) return run(*args, common);
     own->output = args->output;
     return run_problem_report(*own, common);

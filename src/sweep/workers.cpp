@@ -129,7 +129,7 @@ class driver {
       feed();
       listen();
     }
-    out_.left = waiting_.size() + busy();
+    out_.left += waiting_.size() + busy();
     return out_;
   }
 
@@ -165,7 +165,10 @@ class driver {
 
   void look_before() {
     if (options_.only.empty()) {
-      for (std::uint64_t i = options_.shard.index; i < c_.count() && !stopped(); i += options_.shard.count) look_at(i);
+      std::uint64_t i = options_.shard.index;
+      for (; i < c_.count() && !stopped(); i += options_.shard.count) look_at(i);
+      if (i < c_.count()) out_.left = (c_.count() - i - 1) / options_.shard.count + 1;
+      out_.tasks += out_.left;
     } else {
       for (const std::uint64_t i : options_.only) look_at(i);
     }

@@ -156,6 +156,16 @@ TEST(keys_of_a_plan_s_text, are_set_in_their_sections) {
   EXPECT_EQ(with_key("name = \"a\"\n", "hardware", "tf32", "\"rz\""), "name = \"a\"\n\n[hardware]\ntf32 = \"rz\"\n");
 }
 
+TEST(a_plan, that_does_not_stay_finite_sets_no_limit) {
+  problem p = drawn("typical", 256, op_kind::delta_rule);
+  const tensor& v = p.v;
+  p.v = tensor::from_doubles(fp32, v.shape(), std::vector<double>(v.to_doubles().size(), 3e38), v.name());
+  EXPECT_THAT([&] { (void)advise(p, {}); }, ThrowsMessage<domain_error>(HasSubstr("unchanged plan decode-fp32 are not finite")));
+  advise_options stated;
+  stated.accuracy = 0.1;
+  EXPECT_EQ(best_of(advise(p, stated).kinds[0]), nullptr);
+}
+
 TEST(advice, without_tokens_there_is_none) { EXPECT_THROW((void)advise(drawn("model-gates", 0), {}), domain_error); }
 
 }  // namespace

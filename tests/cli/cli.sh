@@ -166,6 +166,10 @@ for verb in inspect "oracle -o never.safetensors" "emulate --plan fp64 -o never.
   expect 2 "pole.safetensors: tensors beta and k, sequence 0, value head 0, step 0: rule implicit" $verb pole.safetensors
 done
 
+# Where nothing stays finite, nothing is adequate.
+expect 2 "are not finite even in fp64" advise pole.safetensors
+expect 2 "'x' is not a number" advise pole.safetensors --accuracy x
+
 for axis in rules formats inverses plans regimes studies metrics; do
   expect 0 "" list $axis --json $axis.json
 done
@@ -185,6 +189,8 @@ done
 cmp -s $problem "$root/tests/recordings/$problem" || { echo "FAIL a problem was overwritten"; failures=$((failures + 1)); }
 
 # A page on one's own tensors has the ledger where the folder is that of the whole report, and only there.
+expect 2 "report: --full has no effect with PROBLEM" report $problem -o pages --full
+expect 2 "report: --no-power has no effect without PROBLEM" report -o pages --no-power
 expect 0 "written to" report $problem -o pages --no-power
 grep -q '<section id="ledger">' pages/index.html && { echo "FAIL report of a problem made up a ledger"; failures=$((failures + 1)); }
 expect 0 "written to" report $problem $chunk -o judged --no-power --seed 3
@@ -301,11 +307,16 @@ expect 2 "names its parts itself" invariant path pathset --parts-dir pathset
 expect 2 "which gen did not write" gen --for path --dir pathset
 mkdir nomanifest && expect 2 "there is no manifest.json" invariant path nomanifest
 expect 2 "gen cannot write the calls of this invariant" gen --for pad --dir padset
-expect 0 "1 calls for invariant gradients" gen --for gradients --T 20 --K 8 --V 4 --H 1 --dir gradientset
+expect 0 "1 call for invariant gradients" gen --for gradients --T 20 --K 8 --V 4 --H 1 --dir gradientset
 expect 2 "give at least 1" gen --for repeat --calls 0 --dir norepeats
 mkdir foreign && echo '{"invariant": "sideways", "calls": [{}]}' > foreign/manifest.json
 expect 2 "foreign/manifest.json: unknown invariant" invariant path foreign
 expect 2 "leave them out" gen --calls 3 -o no.safetensors
+expect 2 "--calls has no effect with --for batch" gen --for batch --calls 5 --dir no
+expect 2 "--drafted has no effect with --for split" gen --for split --drafted 5 --dir no
+expect 2 "--T must be at least 52" gen --for varlen --T 32 --dir no
+expect 2 "99999999999999999999 is too large" gen --T 99999999999999999999 -o no.safetensors
+expect 2 "--cu-seqlens: is empty" gen --cu-seqlens "" -o no.safetensors
 expect 2 "--drop-below has no effect here" invariant path pathset --drop-below 0.1
 expect 2 "at least two" invariant split --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "prefix, split" invariant suffix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
@@ -376,6 +387,7 @@ expect 0 "no witness is written" check wide.safetensors wide64.safetensors --no-
 [ ! -e unneeded ] || { echo "FAIL a witness of nothing"; failures=$((failures + 1)); }
 expect 2 "no witness" shrink parts
 expect 2 "leave --seed out" replay small --seed 3
+expect 3 "--max-seconds 1e-06 ran out before the witness was judged once; nothing was changed" shrink small --max-seconds 0.000001
 expect 3 "--max-seconds 1e-06 ran out before the result was judged again" replay small --max-seconds 0.000001
 expect 3 "undecided: --max-seconds 1e-06 ran out: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --max-seconds 0.000001
 sed -i 's/"first_bad_stage": "w"/"first_bad_stage": "u"/' small/verdict.json

@@ -99,6 +99,8 @@ def one_process_shards_and_engines(box):
     listed = run(box, 0, "sweep", "c.toml", "-o", "whole", "--list", "--json", "list.json").stdout.splitlines()
     valid("sweep", (box / "list.json").read_text())
     expect(len(listed) == 48 and all(" done regimes " in line for line in listed), "--list says that all are done")
+    left = json.loads(run(box, 3, "sweep", "c.toml", "-o", "short", "--max-seconds", "0.000001", "--json", "-").stdout)["counts"]
+    expect(left["left"] + left["ran"] == left["tasks"] == 48, f"what the time did not allow is left: {left}")
     run(box, 0, "sweep", "c.toml", "-o", "some", "--tasks", "0,7-9")
     expect(len(files(box / "some")) == 4, "--tasks runs four tasks")
     return whole
@@ -268,6 +270,8 @@ def what_is_refused(box):
     ):
         said = run(box, 2, *words).stderr
         expect(says in re.sub(r"\s+", " ", said), f"{' '.join(words)}: {said}")
+    said = run(box, 2, "sweep", "c.toml", "-o", "x", "--shards", "3").stderr
+    expect("JOB_COMPLETION_INDEX is set" in re.sub(r"\s+", " ", said), said)
     said = run(box, 2, "sweep", "c.toml", "-o", "x", JOB_COMPLETION_INDEX="0").stderr
     expect("--shards N" in said, said)
 

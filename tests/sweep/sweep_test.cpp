@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -230,6 +231,13 @@ HV = 1
   EXPECT_EQ(report.counts.unexpected, 0U);
 }
 
+TEST_F(sweep_tests, what_is_expected_is_what_the_campaign_says_now) {
+  run_here(campaign_of("expect = \"refuted\"\n" + std::string(small)), folder());
+  EXPECT_EQ(merge_sweep(folder(), "a").counts.unexpected, 20U);
+  folder().open(campaign_of(small));
+  EXPECT_EQ(merge_sweep(folder(), "a").counts.unexpected, 0U);
+}
+
 /// A worker that keeps an empty judgement of every task but the one whose index is `fatal`, which ends it.
 std::vector<std::string> script(const std::filesystem::path& at, const std::string& fatal) {
   std::ofstream(at) << "echo ready\nwhile read -r index key; do\n  [ \"$index\" = " << fatal
@@ -286,6 +294,19 @@ TEST_F(sweep_tests, a_worker_that_is_killed_while_it_starts_is_started_again) {
   EXPECT_EQ(run_sweep(c, folder(), options).ran, 20U);
   EXPECT_FALSE(std::filesystem::exists(folder().path() / "tries"));
   EXPECT_EQ(merge_sweep(folder(), "a").exit_code(), 0);
+}
+
+TEST_F(sweep_tests, that_are_stopped_at_once_leave_every_task) {
+  const campaign c = campaign_of(small);
+  const std::atomic<bool> stop = true;
+  sweep_options options;
+  options.worker = {"false"};
+  options.stop = &stop;
+  EXPECT_EQ(run_sweep(c, folder(), options).left, 20U);
+  options.shard = {2, 7};
+  const sweep_outcome part = run_sweep(c, folder(), options);
+  EXPECT_EQ(part.left, 3U);
+  EXPECT_EQ(part.tasks, 3U);
 }
 
 TEST_F(sweep_tests, workers_that_do_not_start_lose_nothing) {

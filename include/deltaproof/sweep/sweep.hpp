@@ -110,7 +110,7 @@ struct sweep_outcome {
   std::uint64_t damaged = 0;  ///< whose results were no longer whole: run again
   std::uint64_t failed = 0;   ///< of those run: judged nothing, and say why
   std::vector<sweep_task> lost;
-  std::uint64_t left = 0;  ///< not run, because it was stopped
+  std::uint64_t left = 0;  ///< not run, or not even looked at, because it was stopped
 };
 /// Runs what is missing. Throws: format_error as sweep_folder::open and where workers do not start.
 [[nodiscard]] sweep_outcome run_sweep(const campaign& c, const sweep_folder& folder, const sweep_options& options);
