@@ -39,7 +39,6 @@ bool is_ours(const std::string& name) { return name.ends_with(".toml"); }
 
 /// The plans of what is adequate, and of what is refused beside it.
 std::size_t write_plans(const std::string& folder, const advice& found) {
-  std::filesystem::create_directories(folder);
   file_batch files;
   std::size_t written = 0;
   const auto add = [&](const advised_choice& c) {
@@ -67,6 +66,10 @@ int run(const advise_arguments& args, const common_options& common) {
   options.wanted = args.wanted;
   options.threads = common.threads;
   options.stop = &stop_requested();
+  if (!args.output.empty()) {
+    common.files.require_apart();
+    make_folder(args.output);
+  }
   const advice found = [&] {
     progress_line line("choices");
     options.progress = [&line](const char*, double share) { line.update(share); };
@@ -77,8 +80,8 @@ int run(const advise_arguments& args, const common_options& common) {
   if (found.stopped)
     text += "\nadvise: " + why_stopped(common) + "; the list above has only the choices that were examined by then\n";
   if (!args.output.empty()) {
-    common.files.require_apart();
-    text += "\n" + args.output + ": " + std::to_string(write_plans(args.output, found)) + " plans\n";
+    const std::size_t written = write_plans(args.output, found);
+    text += "\n" + args.output + ": " + std::to_string(written) + (written == 1 ? " plan" : " plans") + " written\n";
   } else if (text.find(".toml") != std::string::npos) {
     text += "\nthe commands above name plan files that do not exist yet; run advise with -o DIR to write them\n";
   }

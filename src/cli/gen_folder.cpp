@@ -49,7 +49,7 @@ std::vector<std::string> earlier_files(const fs::path& folder) {
 }
 
 unfinished_folder::unfinished_folder(fs::path wanted) : wanted_(std::move(wanted)), made_(!fs::exists(wanted_)) {
-  fs::create_directories(wanted_);
+  make_folder(wanted_);
   path_ = new_folder_beside(wanted_ / ".unfinished");
 }
 

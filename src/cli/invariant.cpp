@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/judging.hpp"
+#include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
 #include "cli/verbs.hpp"
@@ -117,7 +118,8 @@ int run(const invariant_arguments& args, const common_options& common) {
     throw format_error("invariant: a folder of gen --for names its parts itself; leave out --part and --parts-dir");
   if (!is_set && args.whole.size() != 2)
     throw format_error("invariant " + args.kind +
-                       ": give --whole PROBLEM RESULT, two files, or --whole DIR, a folder that gen --for made");
+                       (args.whole.empty() ? ": no files are given" : ": " + args.whole.front() + " is not a folder") +
+                       "; give a folder that gen --for made, or PROBLEM and RESULT of the whole");
   const std::vector<std::string> files = args.directory.empty() ? args.parts : pairs_in(args.directory);
   if (files.empty() && !is_set && kind != invariant_kind::gradients)
     throw format_error("invariant " + args.kind + ": no part; give each with --part PROBLEM RESULT, or all with --parts-dir DIR");
@@ -186,8 +188,7 @@ verb add_invariant(CLI::App* command, common_options& common) {
   files.reads(command
                   ->add_option("FILES,--whole", args->whole,
                                "A folder that gen --for made; or PROBLEM and RESULT of the whole, the run that the parts are "
-                               "compared with (gradients: the only run). FILES and --whole are one option: give either")
-                  ->required()
+                               "compared with (gradients: the only run). Give FILES or --whole, which mean the same")
                   ->expected(1, 2)
                   ->type_name("FILE"));
   files.reads(command
@@ -215,7 +216,8 @@ verb add_invariant(CLI::App* command, common_options& common) {
       ->add_option("--drop-below", args->drop_below,
                    "cp: a fold leaves out the state that a rank starts from if the gates of this rank, all multiplied, are below "
                    "FACTOR (default: nothing is left out; drop_below in the metadata of a result takes precedence)")
-      ->type_name("FACTOR");
+      ->type_name("FACTOR")
+      ->check(positive_number());
   add_judging_options(*command, args->judge);
   return [args, &common] { return run(*args, common); };
 }

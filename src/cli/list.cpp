@@ -56,13 +56,13 @@ std::vector<entry> list_rules() {
   std::vector<entry> out;
   for_each_rule([&](auto rule) {
     using Rule = decltype(rule);
-    const std::string order = Rule::order == exact_order ? "no error" : "order " + std::to_string(Rule::order);
+    const std::string order = Rule::order == exact_order ? "no error" : "order of accuracy " + std::to_string(Rule::order);
     out.push_back({std::string(Rule::name),
-                   order + ", |R(x)| <= 1 for " +
+                   order + "; |R(x)| <= 1 for " +
                        (std::isinf(Rule::limit) ? "every x >= 0" : "0 <= x <= " + detail::general(Rule::limit, 10)),
                    {{"R(1)", detail::general(Rule::stability(1.0), 10)},
                     {"phi(1)", detail::general(Rule::gain(1.0), 10)},
-                    {"stability limit", detail::general(Rule::limit, 10)}}});
+                    {"stability limit", std::isinf(Rule::limit) ? "none" : detail::general(Rule::limit, 10)}}});
   });
   return out;
 }
@@ -95,10 +95,9 @@ std::vector<entry> list_inverses() {
          {{"rows of a diagonal block", block},
           {"intermediates", std::string(row_of(m.diagonal).forms)},
           {"formats",
-           m.block > 1
-               ? "set by options of deltaproof inverse: --format inside the diagonal blocks, --merge-format in the products that "
-                 "merge them (fla: fp32 and tf32)"
-               : "set by --format of deltaproof inverse"},
+           std::string("set by options of deltaproof inverse: --format (operands), ") +
+               (m.block > 0 ? "--merge-format (operands of the products that merge diagonal blocks; fla: tf32), " : "") +
+               "--accumulate (sums), --store (the inverse)"},
           {"try it", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
   }
   return out;
@@ -358,8 +357,9 @@ int run_explain(const std::string& wanted, const common_options& common) {
     const std::vector<std::string> names = names_of_type("ID");
     const std::vector<std::string_view> known(names.begin(), names.end());
     const std::string near(detail::nearest_name(wanted, known));
-    throw format_error("explain: nothing is named '" + wanted + "'" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
-                       (near.empty() ? "; see" : " See") + " deltaproof list AXIS for AXIS in " + axis_names());
+    throw format_error("explain: nothing is named '" + wanted + "'; " +
+                       (near.empty() ? "" : "did you mean \"" + near + "\"? Otherwise ") +
+                       "find the name with deltaproof list AXIS, where AXIS is one of " + axis_names());
   }
   publish(common, {"explain", text, j.dump(2) + "\n", {}, {}, !toml.empty()});
   return 0;

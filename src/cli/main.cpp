@@ -112,8 +112,11 @@ class clock_guard {
   std::thread thread_;
 };
 
-/// More than any machine has cores; a slip of the finger should not start as many.
 constexpr const char* version = "deltaproof " DELTAPROOF_VERSION;
+constexpr const char* environment =
+    "Environment: NO_COLOR=1: plain text on a terminal. DELTAPROOF_PROGRESS_SECONDS=N: seconds between progress lines where "
+    "stderr "
+    "is not a terminal (default 30; 0: no such lines).";
 
 /// The oracle names the tensors that it refuses, not their file.
 std::string with_file(const CLI::App& verb, const std::string& said) {
@@ -126,15 +129,18 @@ std::string with_file(const CLI::App& verb, const std::string& said) {
   return said;
 }
 
-void add_common(CLI::App* command, std::string_view when_stopped, common_options& common) {
+void add_common(CLI::App* command, const verb_row& row, common_options& common) {
   command->set_version_flag("--version", version);
   common.files.writes(command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE"));
   common.files.writes(command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE"));
   common.files.writes(command->add_option("--markdown", common.markdown, "Append Markdown to FILE")->type_name("FILE"));
-  command->add_option("--threads", common.threads, "Threads (0: one for each core)")
+  // Each process of a sweep has one thread.
+  command
+      ->add_option("--threads", common.threads,
+                   (row.name == "sweep" ? "Processes" : "Threads") + std::string(" (0: one for each core)"))
       ->type_name("N")
       ->check(integer_within(0, most_threads));
-  command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + std::string(when_stopped))
+  command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + std::string(row.when_stopped))
       ->type_name("S")
       ->check(number_within(0, 1e8));
   const auto take_seed = [&common](const std::string& text) {
@@ -143,7 +149,12 @@ void add_common(CLI::App* command, std::string_view when_stopped, common_options
       throw CLI::ValidationError("--seed " + text, "give an integer from 0 to 18446744073709551615");
     common.seed_given = true;
   };
-  command->add_option_function<std::string>("--seed", take_seed, "Seed of every random number")->type_name("N");
+  command->add_option_function<std::string>("--seed", take_seed, "Seed of every random number (" + std::string(row.seed) + ")")
+      ->type_name("N")
+      ->group(row.seed.empty() ? "" : "Options");
+  const std::string own = command->get_footer();
+  command->footer((own.empty() ? "" : own + "\n") + "Exit codes: " + std::string(row.exit_codes) + ", 130 interrupted.\n" +
+                  environment);
 }
 
 void complain(const std::string& what) {
@@ -155,11 +166,8 @@ int run(int argc, char** argv) {
   CLI::App app{"deltaproof: judges whether kernels of delta-rule linear attention conform to their precision plans",
                "deltaproof"};
   app.set_version_flag("--version", version);
+  app.formatter(help_formatter());
   app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 holds or measured, 1 refuted, 2 bad usage or input, 3 undecided or vacuous, 130 interrupted.\n"
-      "Environment: NO_COLOR=1: plain text on a terminal. DELTAPROOF_PROGRESS_SECONDS=N: seconds between progress lines where "
-      "stderr is not a terminal (default 30; 0: no such lines).");
   common_options common;
   for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
 
@@ -171,8 +179,12 @@ int run(int argc, char** argv) {
   for (const verb_row& row : verb_table) {
     CLI::App* const command = app.add_subcommand(std::string(row.name), std::string(row.help));
     verbs.push_back({command, row.add(command, common)});
-    add_common(command, row.when_stopped, common);
+    add_common(command, row, common);
   }
+  app.footer(
+      "Exit codes of a verdict: 0 holds or measured, 1 refuted, 2 bad usage or input, 3 undecided or vacuous, 130 interrupted. "
+      "Those of a command: deltaproof COMMAND --help.\n" +
+      std::string(environment));
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(verb_table.begin(), verb_table.end(), [&](const verb_row& row) { return row.name == argv[1]; })) {
     throw format_error("there is no command '" + std::string(argv[1]) + "'" + verb_suggestion(app, argv[1]));

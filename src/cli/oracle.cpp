@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/numbers.hpp"
@@ -223,7 +225,14 @@ verb add_oracle(CLI::App* command, common_options& common) {
                           ->required()
                           ->type_name("FILE"));
   command->add_option("--round", args->round, "Format of the outputs")
-      ->check(CLI::IsMember({"bf16", "fp16", "fp32", "fp64"}))
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            constexpr std::string_view known[] = {"bf16", "fp16", "fp32", "fp64"};
+            return std::find(std::begin(known), std::end(known), name) != std::end(known)
+                       ? std::string()
+                       : "'" + name + "' is not a format of outputs; choose from bf16, fp16, fp32, fp64";
+          },
+          "{bf16,fp16,fp32,fp64}"))
       ->type_name("FORMAT")
       ->capture_default_str();
   command

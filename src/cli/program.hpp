@@ -38,8 +38,7 @@ struct common_options {
 /// Refuses the empty word, which an unset variable of a shell leaves behind.
 [[nodiscard]] inline CLI::Validator not_empty() {
   return {[](const std::string& word) {
-            return word.empty() ? std::string("is empty; give a value, or leave the option out if it is not required")
-                                : std::string();
+            return std::string(word.empty() ? "is empty; give a value" : "");  // usage_error says where none may be given
           },
           ""};
 }

@@ -67,7 +67,7 @@ class seen_files {
     const entry second{option, file, written};
     const entry &read = written ? first : second, &write = written ? second : first;
     throw format_error(shown(write.option, write.file) + ": is the file that is read as " + shown(read.option, read.file) +
-                       "; nothing was done, name another one to be written");
+                       "; nothing was done, name another file for " + write.option);
   }
 
  private:
@@ -80,11 +80,13 @@ class seen_files {
 };
 
 /// stdout where it goes to a file: what is said would run into that file.
-void require_not_stdout(const identity& of, const std::string& option, const fs::path& file) {
+void require_not_stdout(const identity& of, const std::string& option, const fs::path& file, bool written) {
   struct stat status{};
   if (::fstat(STDOUT_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return;
   if (of.place.empty() && of.device == status.st_dev && of.inode == status.st_ino) {
-    throw format_error(shown(option, file) + ": is the file that stdout goes to; nothing was done, send stdout to another one");
+    throw format_error(shown(option, file) + ": is the file that stdout goes to; " +
+                       (written ? "nothing was done" : "if that was \">\" of a shell, it has emptied the file: restore it") +
+                       ", and send stdout to another file");
   }
 }
 
@@ -147,7 +149,7 @@ void run_files::require_apart() const {
   seen_files seen;
   for (const named& one : files) {
     seen.add(one.option, one.file, one.written);
-    if (!is_shared(one.file)) require_not_stdout(identity_of(one.file), one.option, one.file);
+    if (!is_shared(one.file)) require_not_stdout(identity_of(one.file), one.option, one.file, one.written);
   }
   for (const folder& one : folders_) {
     std::error_code none;
@@ -156,6 +158,9 @@ void run_files::require_apart() const {
       const fs::path place = place_of(file.file);
       const bool inside = place.parent_path() == own && one.of_ours(place.filename().string());
       if (place != own && !inside) continue;
+      if (!inside && !file.written)
+        throw format_error(shown(one.option, one.path) + ": is the file that is read as " + file.option +
+                           "; nothing was done, name another folder");
       throw format_error(shown(file.option, file.file) + ": is " + (inside ? "a file" : "the folder") + " that " +
                          shown(one.option, one.path) + " writes; nothing was done, name another one");
     }

@@ -217,8 +217,7 @@ int run_merge(const merge_arguments& args, const common_options& common) {
   const std::string data = to_json(report);
   write_file(args.output, data);
   if (!args.page.empty()) {
-    std::error_code none;
-    std::filesystem::create_directories(args.page, none);
+    make_folder(args.page);
     write_file(std::filesystem::path(args.page) / "index.html", to_html(report));
   }
   publish(common, {"merge", to_text(report), data});
@@ -270,10 +269,6 @@ verb add_merge(CLI::App* command, common_options& common) {
   common.files.reads(
       command->add_option("--baseline", args->baseline, "The report (-o) of an earlier merge: say what changed since")
           ->type_name("FILE"));
-  command->footer(
-      "Exit codes: 0 every task is as expected, 1 one is not, 2 a task failed, or bad usage or input, 3 tasks are missing, lost "
-      "or "
-      "undecided.");
   return [args, &common] { return run_merge(*args, common); };
 }
 

@@ -49,7 +49,59 @@ std::string unexpected(const CLI::App& command, const std::string& word) {
   return "there is no option " + name + (near.empty() ? "" : "; did you mean " + std::string(near) + "?");
 }
 
+/// Every misspelt option, wherever it stands. Behind an unknown option its value is one word too many as well, and no second
+/// mistake.
+std::string unknown_options(const CLI::App& app, const CLI::App& command, const std::string& prefix) {
+  std::string said;
+  for (const std::string& word : app.remaining(true)) {
+    if (word.size() > 1 && word.front() == '-') said += (said.empty() ? "" : "\n") + prefix + unexpected(command, word);
+  }
+  return said;
+}
+
+/// What is wrong with the number of an option's words.
+std::string miscounted(const CLI::App& command, const CLI::Option& option, const std::string& name, bool missing) {
+  if (missing) {
+    // The type may have the names to choose from behind it: "FORMAT:{bf16,fp16}".
+    std::string type = option.get_type_name();
+    if (const std::size_t names = type.find(":{"); names != std::string::npos) type.replace(names, 1, ", one of ");
+    if (option.get_type_size() == 1) return name + " needs a value, " + type;
+    const std::string& what = option.get_description();
+    return name + " needs " + std::to_string(option.get_type_size()) + " values: " + what.substr(0, what.find(';'));
+  }
+  if (option.get_expected_max() > 1) return unexpected(command, option.results().back());
+  return name + " is given " + std::to_string(option.count()) + " times; give it once";
+}
+
+/// The parser's own sentence where it says what to do, else a better one.
+std::string reworded(const CLI::App& command, const CLI::ParseError& e) {
+  const std::string what = e.what();
+  constexpr std::string_view excludes = " excludes ", empty = ": is empty; give a value";
+  if (dynamic_cast<const CLI::ExcludesError*>(&e) != nullptr) {
+    const std::size_t at = what.find(excludes);
+    return what.substr(0, at) + " and " + what.substr(at + excludes.size()) + " cannot be given together; leave one out";
+  }
+  const std::string name = what.substr(0, what.find(": "));
+  const CLI::Option* const option = command.get_option_no_throw(name);
+  if (option == nullptr) return what;
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&e) != nullptr)
+    return miscounted(command, *option, name, what.ends_with(" missing"));
+  return what.ends_with(empty) && !option->get_required() ? what + ", or leave " + name + " out" : what;
+}
+
 }  // namespace
+
+std::shared_ptr<CLI::Formatter> help_formatter() {
+  // "FILES..." in place of the parser's "FILES(1x)".
+  class formatter : public CLI::Formatter {
+   public:
+    std::string make_option_usage(const CLI::Option* option) const override {
+      const std::string name = make_option_name(option, true) + (option->get_expected_max() > 1 ? "..." : "");
+      return option->get_required() ? name : "[" + name + "]";
+    }
+  };
+  return std::make_shared<formatter>();
+}
 
 std::string verb_suggestion(const CLI::App& app, const std::string& wrong) {
   std::vector<std::string> names;
@@ -60,18 +112,14 @@ std::string verb_suggestion(const CLI::App& app, const std::string& wrong) {
 std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
   const CLI::App& command = parsed_of(app);
   const std::string prefix = &command == &app ? "" : command.get_name() + ": ";
-  std::string said;
-  if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr) {
-    // Behind an unknown option its value is one word too many as well, and no second mistake.
-    const std::vector<std::string> words = app.remaining(true);
-    for (const std::string& word : words) {
-      if (word.size() > 1 && word.front() == '-') said += (said.empty() ? "" : "\n") + prefix + unexpected(command, word);
-    }
-    if (said.empty() && !words.empty()) said = prefix + unexpected(command, words.front());
-  }
-  const bool no_verb = &command == &app && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
-  if (said.empty() && no_verb) said = "no command was given" + verb_suggestion(app, "");
-  if (said.empty()) said = prefix + e.what();
+  const bool extras = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
+  const bool required = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
+  // Where an option is required that was misspelt, the misspelt one is the mistake.
+  std::string said = extras || required ? unknown_options(app, command, prefix) : "";
+  if (const auto words = app.remaining(true); said.empty() && extras && !words.empty())
+    said = prefix + unexpected(command, words.front());
+  if (said.empty() && required && &command == &app) said = "no command was given" + verb_suggestion(app, "");
+  if (said.empty()) said = prefix + reworded(command, e);
   return said + "\nRun deltaproof " + (&command == &app ? "" : command.get_name() + " ") + "--help for more information.";
 }
 

@@ -118,11 +118,7 @@ std::pair<std::filesystem::path, std::filesystem::path> record(const std::filesy
   validate(p, "problem to record");
   validate(r, p, "result to record");
   const auto problem_file = named(path, ".problem.safetensors"), result_file = named(path, ".result.safetensors");
-  if (path.has_parent_path()) {
-    std::error_code failed;
-    std::filesystem::create_directories(path.parent_path(), failed);
-    if (failed) throw format_error(path.parent_path().string() + ": the folder cannot be made: " + failed.message());
-  }
+  if (path.has_parent_path()) make_folder(path.parent_path());
   const std::string given = problem_bytes(p);
   result stamped = r;
   stamped.problem_sha256 = sha256_hex(given);

@@ -17,12 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void make_folder(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) throw format_error("cannot make the folder " + directory.string() + ": " + error.message());
-}
-
 std::string figure_file(const report& r, const figure& f) { return r.study + "-" + f.id + ".svg"; }
 
 }  // namespace

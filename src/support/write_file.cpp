@@ -21,6 +21,10 @@ namespace deltaproof {
 namespace {
 
 [[noreturn]] void cannot_write(const std::filesystem::path& path, int code) {
+  std::error_code none;
+  const std::filesystem::path folder = path.parent_path();
+  if (code == ENOENT && !folder.empty() && !std::filesystem::exists(folder, none))
+    throw format_error(path.string() + ": cannot be written: the folder " + folder.string() + " does not exist; create it first");
   throw format_error(path.string() + ": cannot be written: " + std::strerror(code));
 }
 
@@ -161,6 +165,12 @@ void file_batch::add(const std::filesystem::path& path, std::string_view bytes) 
 void file_batch::finish() {
   for (const auto& file : files_) file->finish();
   files_.clear();
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw format_error("cannot make the folder " + folder.string() + ": " + error.message() + "; name another one");
 }
 
 std::filesystem::path new_folder_beside(const std::filesystem::path& path) {

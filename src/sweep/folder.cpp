@@ -59,9 +59,8 @@ void sweep_folder::open(const campaign& c) const {
   const fs::path file = folder_ / "campaign.json";
   const json j{{"build", c.build}, {"name", c.file.filename().string()}, {"text", c.text}, {"plans", c.plan_texts}};
   const std::string text = sealed(campaign_schema, j.dump());
+  make_folder(folder_ / "tasks");
   std::error_code none;
-  fs::create_directories(folder_ / "tasks", none);
-  if (none) throw format_error(folder_.string() + ": no folder can be made there: " + none.message());
   if (fs::exists(file, none) && read_file(file, campaign_limit) == text) return;
   refuse_another_build(c);
   write_file(file, text);

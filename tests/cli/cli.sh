@@ -39,6 +39,7 @@ expect 0 "check" --help
 for verb in $("$program" frobnicate 2>&1 | sed 's/.*choose from//; s/,//g'); do
   expect 0 "deltaproof 0" $verb --version
   expect 0 "0: no limit" $verb --help
+  expect 0 "Exit codes: 0 " $verb --help
 done
 expect 2 "there is no command 'frobnicate'; choose from check" frobnicate
 expect 2 "no command was given; choose from check"
@@ -48,6 +49,19 @@ expect 2 'did you mean "check"?' chek
 expect 2 "there is no option --acuracy; did you mean --accuracy?" check p r --acuracy 3
 expect 2 "there is no option --frobnicate
 " check p r --frobnicate
+expect 2 "emulate: there is no option --pln; did you mean --plan?" emulate p --pln fp32 -o x
+expect 2 "there is no option --frob" --frob
+expect 2 "gen: --output is given 2 times; give it once" gen -o x -o y
+expect 2 "gen: --op needs a value, OP" gen -o x --op
+expect 2 "oracle: --round needs a value, FORMAT, one of {bf16,fp16,fp32,fp64}" oracle p -o x --round
+expect 2 "--round: 'fp8' is not a format of outputs; choose from bf16, fp16, fp32, fp64" oracle p -o x --round fp8
+expect 2 "invariant: 'c' is one word too many; this command takes KIND" invariant split a b c
+expect 2 "invariant split: no files are given; give a folder that gen --for made" invariant split
+expect 2 "invariant split: nodir is not a folder" invariant split nodir
+expect 2 "report: --plan and --no-plan cannot be given together; leave one out" report p -o x --plan fp32 --no-plan
+expect 2 "report: --output: is empty; give a value
+" report -o ""
+expect 2 "list AXIS, where AXIS is one of ops" explain frobnicate
 expect 2 "'extra' is one word too many; this command takes PROBLEM [RESULT]" check p r extra
 expect 2 "--accuracy: 0.5% is a percentage; write 0.005" check p r --accuracy 0.5%
 expect 2 "--accuracy: '0,005' is not a number; write 0.005" check p r --accuracy 0,005
@@ -153,7 +167,7 @@ done
 expect 0 "safe" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 --seed 18446744073709551615
 expect 2 "method forward merges nothing" inverse --keys cos=0.9 --beta 1 --method forward --format fp32 --merge-format bf16
 for option in --accumulate --store --merge-format; do
-  expect 2 "leave the option out" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 $option ""
+  expect 2 ", or leave $option out" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 $option ""
 done
 code=0
 timeout --preserve-status -s INT 0.5 "$program" inverse --keys gaussian --beta 0.1 --chunk 1000 --method neumann --format fp32 > stopped.txt 2>&1 || code=$?
@@ -305,6 +319,9 @@ expect 0 "within the limits of its plan" invariant path pathset --no-power
 expect 2 "this folder was made for invariant path, not repeat" invariant repeat pathset
 expect 2 "names its parts itself" invariant path pathset --parts-dir pathset
 expect 2 "which gen did not write" gen --for path --dir pathset
+expect 2 "cannot make the folder $problem/x: Not a directory; name another one" gen --for path --dir $problem/x
+expect 2 "cannot make the folder $problem" advise $problem -o $problem/x
+expect 2 "is the file that is read as PROBLEM; nothing was done, name another folder" report $problem -o $problem
 mkdir nomanifest && expect 2 "there is no manifest.json" invariant path nomanifest
 expect 2 "gen cannot write the calls of this invariant" gen --for pad --dir padset
 expect 0 "1 call for invariant gradients" gen --for gradients --T 20 --K 8 --V 4 --H 1 --dir gradientset
@@ -320,7 +337,7 @@ expect 2 "--cu-seqlens: is empty" gen --cu-seqlens "" -o no.safetensors
 expect 2 "--drop-below has no effect here" invariant path pathset --drop-below 0.1
 expect 2 "at least two" invariant split --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "prefix, split" invariant suffix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
-expect 2 "2 required FILE missing" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors
+expect 2 "--part needs 2 values: PROBLEM and RESULT of one part" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors
 expect 2 "cannot be given together" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors --parts-dir .
 expect 2 "nowhere" invariant prefix --whole wide.safetensors wide64.safetensors --parts-dir nowhere
 # What is no option of judging is refused by every verb, whether or not it would have been used.
@@ -335,7 +352,7 @@ expect 2 "path \"reference\": use chunk or recurrent" emulate wide.safetensors -
 [ ! -e no.safetensors ] || { echo "FAIL a refused emulation wrote a file"; failures=$((failures + 1)); }
 expect 0 "holds" check wide.safetensors wide64.safetensors --plan fp32 --no-power --strict-padding
 expect 2 "is not a count" gen $small --T -1 -o narrow.safetensors
-expect 2 "none/x.json: cannot be written" check wide.safetensors wide64.safetensors --json none/x.json
+expect 2 "none/x.json: cannot be written: the folder none does not exist; create it first" check wide.safetensors wide64.safetensors --json none/x.json
 expect 2 "none/x.safetensors: cannot be written" oracle wide.safetensors -o none/x.safetensors
 expect 0 "" gen $small -o narrow.safetensors
 mkdir parts && cp narrow.safetensors parts/1.problem.safetensors

@@ -48,6 +48,8 @@ class file_batch {
   std::vector<std::unique_ptr<file_writer>> files_;
 };
 
+/// The folder and those above it, where they are not there yet. Throws: format_error.
+void make_folder(const std::filesystem::path& folder);
 /// A new empty folder beside `path`, under a name that nobody else has.
 [[nodiscard]] std::filesystem::path new_folder_beside(const std::filesystem::path& path);
 
