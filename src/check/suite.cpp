@@ -11,6 +11,7 @@
 
 #include "deltaproof/check/witness.hpp"
 #include "deltaproof/files/text_hash.hpp"
+#include "deltaproof/oracle/lower.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 
@@ -268,7 +269,7 @@ suite_report run_suite(const suite& s, const suite_options& options) {
         judge_case(*p, group.sha256, notes, oracle, each, options, c);
       } catch (const std::exception& e) {
         c.state = case_state::failed;
-        c.reason = e.what();
+        c.reason = refusal_in(c.what.problem.string(), e.what());
       }
       c.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
       report_progress();

@@ -49,9 +49,9 @@ std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
                         : p.l2norm_epsilon == reference_l2norm_epsilon ? "yes"
                                                                        : "yes, epsilon " + detail::shortest(p.l2norm_epsilon)));
   if (p.raw) {
-    out.emplace_back("gate",
-                     "raw, activation " + std::string(name_of(p.raw->activation)) +
-                         (p.raw->activation == gate_kind::bounded ? " from " + detail::shortest(p.raw->lower_bound) : ""));
+    out.emplace_back(
+        "gate", "raw, activation " + std::string(name_of(p.raw->activation)) +
+                    (p.raw->activation == gate_kind::bounded ? ", lower bound " + detail::shortest(p.raw->lower_bound) : ""));
   }
   out.emplace_back("scale", detail::general(p.scale, 6));
   if (!p.note.empty()) {

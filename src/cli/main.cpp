@@ -25,6 +25,7 @@
 #include "cli/usage.hpp"
 #include "cli/verbs.hpp"
 #include "deltaproof/number/canary.hpp"
+#include "deltaproof/oracle/lower.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "support/mapped_bytes.hpp"
 #include "support/parallel.hpp"
@@ -120,13 +121,11 @@ constexpr const char* environment =
 
 /// The oracle names the tensors that it refuses, not their file.
 std::string with_file(const CLI::App& verb, const std::string& said) {
-  constexpr std::string_view oracle = "lower: ";
   for (const char* const name : {"PROBLEM", "FILE"}) {
     const CLI::Option* const file = verb.get_option_no_throw(name);
-    if (said.starts_with(oracle) && file != nullptr && !file->empty())
-      return file->as<std::string>() + ": " + said.substr(oracle.size());
+    if (file != nullptr && !file->empty()) return refusal_in(file->as<std::string>(), said);
   }
-  return said;
+  return refusal_in("", said);
 }
 
 void add_common(CLI::App* command, const verb_row& row, common_options& common) {

@@ -47,10 +47,11 @@ golden_request request_of(const oracle_arguments& args, const common_options& co
 }
 
 /// What is in the file, in words: "correctly rounded to bf16".
-std::string words_for(const oracle_arguments& args) {
-  if (args.bits == 0) return "correctly rounded to " + args.round;
+std::string words_for(const oracle_arguments& args, bool decided) {
+  if (args.bits == 0) return "correctly rounded to " + args.round + (decided ? "" : " where decided");
   return "to " + std::to_string(args.bits) + " bits, as sums of fp64 numbers (" + std::to_string(parts_of(args.bits)) +
-         " in each sum; each is the correctly rounded remainder of the exact value after the numbers before it)";
+         " in each sum; each is the correctly rounded remainder of the exact value after the numbers before it" +
+         (decided ? ")" : "; of those that are decided)");
 }
 
 /// Why elements stayed open: the precision that was allowed, the bits that were asked for, or where they lie.
@@ -65,10 +66,8 @@ std::string open_because(const oracle_arguments& args) {
 }
 
 /// What to do about elements that nothing decided.
-std::string open_text(const golden& answer, const oracle_arguments& args) {
-  if (answer.o.undecided + answer.final_state.undecided == 0) return "";
-  std::string text = std::to_string(answer.o.undecided) + " outputs and " + std::to_string(answer.final_state.undecided) +
-                     " state entries could not be rounded with certainty " + open_because(args) + "; ";
+std::string open_text(const std::string& which, const oracle_arguments& args) {
+  std::string text = which + " could not be rounded with certainty " + open_because(args) + "; ";
   text += args.bits == 0 ? "they are NaN in the file, whose metadata lists them\n"
                          : "in the sum of each such element, the first number that is not decided is NaN, and so are all numbers "
                            "after it; the metadata lists these elements; a smaller --bits leaves fewer of them undecided\n";
@@ -108,7 +107,7 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
          {"max_bits", args.max_bits},
          {"tiers", answer.tiers},
          {"notes", notes}};
-  std::string text = args.output + ": gradients of " + args.problem + ", " + words_for(args) + "\n";
+  std::string text;
   std::size_t undecided = 0;
   for (const auto& [name, part] : answer.tensors) {
     const std::string radius = detail::general(part.radius, 17);
@@ -118,12 +117,14 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
     j["undecided_indices"][name] = part.undecided_indices;
     undecided += part.undecided;
     text += name + ": largest radius " + (args.bits == 0 ? "before rounding " : "of the sum ") + radius +
-            (part.undecided > 0
-                 ? "; " + std::to_string(part.undecided) + " elements are not decided: NaN in the file, listed in its metadata"
-                 : "") +
-            "\n";
+            (part.undecided > 0 ? "; undecided elements: " + std::to_string(part.undecided) : "") + "\n";
   }
-  text += "number of groups of heads that share q and k, by the tier that answered them: " + counts_text(answer.tiers) + "\n";
+  text = args.output + ": gradients of " + args.problem + ", " + words_for(args, undecided == 0) + "\n" + text;
+  text += "groups of heads that share q and k, by the tier that ran last:";
+  for (const auto& [tier, groups] : answer.tiers)
+    text += (text.ends_with(':') ? " " : ", ") + std::to_string(groups) + " in " + tier;
+  text += "\n";
+  if (undecided > 0) text += open_text(std::to_string(undecided) + (undecided == 1 ? " element" : " elements"), args);
   for (const auto& note : notes) text += "note: " + note + "\n";
   publish(common, {"oracle", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
   return undecided > 0 ? 3 : 0;
@@ -158,7 +159,8 @@ int run(const oracle_arguments& args, const common_options& common) {
          {"max_bits", args.max_bits},
          {"tiers", answer.tiers},
          {"notes", notes}};
-  std::string text = args.output + ": o and final_state of " + args.problem + ", " + words_for(args) + "\n";
+  const std::size_t undecided = answer.o.undecided + answer.final_state.undecided;
+  std::string text = args.output + ": o and final_state of " + args.problem + ", " + words_for(args, undecided == 0) + "\n";
   for (const auto& [name, part] : {std::pair{"o", &answer.o}, std::pair{"final_state", &answer.final_state}}) {
     const std::string key = name, radius = detail::general(part->radius, 17);
     j["parts"][key] = args.bits == 0 ? 1 : parts_of(args.bits);
@@ -171,10 +173,13 @@ int run(const oracle_arguments& args, const common_options& common) {
   }
   j["fallbacks"] = answer.fallbacks;
   if (!answer.fallbacks.empty()) text += "fall-backs: " + counts_text(answer.fallbacks) + "\n";
-  text += open_text(answer, args);
+  if (undecided > 0)
+    text += open_text(
+        std::to_string(answer.o.undecided) + " outputs and " + std::to_string(answer.final_state.undecided) + " state entries",
+        args);
   for (const auto& note : notes) text += "note: " + note + "\n";
   publish(common, {"oracle", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
-  return answer.o.undecided + answer.final_state.undecided > 0 ? 3 : 0;
+  return undecided > 0 ? 3 : 0;
 }
 
 }  // namespace

@@ -62,6 +62,8 @@ std::optional<std::size_t> count_in(std::string_view text) {
   return value;
 }
 
+bool needs_scale(const element_format& e) { return e.integer || e.name == "e2m1"; }
+
 std::string names_of_elements() {
   std::string all;
   for (const element_format& e : element_formats) all += (all.empty() ? "" : ", ") + std::string(e.name);
@@ -128,7 +130,7 @@ const element_format& element_named(std::string_view name) {
 
 block_format unscaled(std::string_view element) {
   const element_format& e = element_named(element);
-  if (e.integer || e.name == "e2m1")
+  if (needs_scale(e))
     throw format_error("numbers in " + std::string(element) +
                        " need a scale; set scale to tensor, row, column, tile:RxC or block:N");
   return {e, false, 0, 0, scale_format::fp32, false};
@@ -174,8 +176,11 @@ block_format block_format_named(std::string_view name) {
   for (const element_format& e : element_formats) {
     if (e.name == name) return unscaled(name);
   }
-  throw format_error("unknown stored format \"" + std::string(name) + "\"; there are " + names_of_elements() +
-                     ", mxfp8, mxfp8-e5m2, nvfp4");
+  std::string known;
+  for (const element_format& e : element_formats) {
+    if (!needs_scale(e)) known += std::string(e.name) + ", ";
+  }
+  throw format_error("unknown stored format \"" + std::string(name) + "\"; there are " + known + "mxfp8, mxfp8-e5m2, nvfp4");
 }
 
 std::string layout_of(const block_format& f) {
@@ -312,10 +317,12 @@ void block_store<Real>::round_row(Real* x, std::size_t cols) {
 template <class Real>
 void block_store<Real>::operator()(std::span<Real> x, std::size_t rows, std::size_t cols, std::uint64_t n,
                                    std::vector<Real>* scales) {
-  if (x.size() != rows * cols || (!residual_.empty() && residual_.size() != x.size())) {
+  if (x.size() != rows * cols)
     throw shape_error("block_store: " + std::to_string(x.size()) + " numbers for a matrix of " + std::to_string(rows) + " x " +
-                      std::to_string(cols) + "; give rows x columns numbers, as many at every call");
-  }
+                      std::to_string(cols) + "; give rows x columns numbers");
+  if (!residual_.empty() && residual_.size() != x.size())
+    throw shape_error("block_store: " + std::to_string(x.size()) + " numbers, but " + std::to_string(residual_.size()) +
+                      " at the first call; give as many at every call");
   const bool feeds_back = rounding_ == block_rounding::error_feedback;
   if (feeds_back) {
     if (!last_) residual_.assign(x.size(), Real(0));

@@ -72,6 +72,7 @@ std::string of(std::size_t count, std::size_t rows, const char* what) {
 
 precondition key_norms(const problem& p) {
   tally t("key_norm");
+  bool zero = false;
   const std::size_t n = p.num_householder, heads = p.key_heads();
   std::vector<double> k(p.key_dim());
   const auto sequences = p.sequences();
@@ -81,13 +82,14 @@ precondition key_norms(const problem& p) {
         const std::size_t at = sequences[s].batch * p.steps() + sequences[s].first_token * n + row;
         p.k.read((at * heads + h) * p.key_dim(), k);
         const double norm = std::sqrt(squared_norm(k));
+        zero = zero || norm == 0;
         t.add(norm, {sequences[s].batch, s, h, row / n, row % n}, norm != 0 && std::fabs(norm - 1) > 0.05, std::fabs(norm - 1));
       }
     }
   }
   const auto& seen = t.so_far();
   if (p.qk_l2norm) return std::move(t).says(remark::fine, "|k| as given; the kernel normalises it");
-  if (seen.count == 0) return std::move(t).says(remark::fine, "|k| is 1 within 5 %");
+  if (seen.count == 0) return std::move(t).says(remark::fine, zero ? "|k| is 1 within 5 %, or 0" : "|k| is 1 within 5 %");
   return std::move(t).says(remark::notice, "|k| differs from 1 by more than 5 % in " + of(seen.count, seen.rows, "rows") +
                                                ": these keys are not normalised");
 }
@@ -294,11 +296,12 @@ std::optional<precondition> inspect_gate_sums(const problem& p) {
   if (std::isinf(by_sums))
     return std::move(t).says(remark::warning, "a decay of 0 makes the cumulative sums G -inf: " + chunked +
                                                   "returns NaN from there on, the recurrence does not");
-  return std::move(t).says(remark::warning, chunked + "(|G| up to " + text(largest) + " within 64 tokens) errs by up to " +
-                                                text(by_sums) +
-                                                " unit roundoffs of the format of G in the decay between neighbouring rows, "
-                                                "the recurrence by up to " +
-                                                text(by_products));
+  return std::move(t).says(remark::warning,
+                           "cumulative log decays reach |G| = " + text(largest) + " within 64 tokens: " + chunked +
+                               "is off by up to " + text(by_sums) +
+                               " u in the decay between neighbouring rows (u: the unit roundoff of the format of "
+                               "G), a kernel that applies the decays token by token by up to " +
+                               text(by_products) + " u");
 }
 
 std::vector<precondition> inspect(const problem& p) {

@@ -166,11 +166,16 @@ double activate_step(mpfr_ptr beta, activation_kind activation) {
   return mpfr_zero_p(beta) != 0 ? 0x1p-900 : 0;
 }
 
+std::string refusal_in(const std::string& file, const std::string& said) {
+  constexpr std::string_view from = "lower: ";
+  return said.starts_with(from) ? (file.empty() ? "" : file + ": ") + said.substr(from.size()) : said;
+}
+
 namespace {
 
 std::string place_of(std::size_t sequence_index, std::size_t value_head, std::size_t r) {
   return "lower: tensors beta and k, sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(value_head) +
-         ", step " + std::to_string(r);
+         ", row " + std::to_string(r) + " of k";
 }
 
 template <class Target>

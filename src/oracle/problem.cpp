@@ -137,8 +137,8 @@ void require_paid_for(const problem& p, const place& in) {
     throw shape_error(
         std::string(in.where) + ": a state of " + std::to_string(p.sequence_count()) + " x " + std::to_string(p.value_heads()) +
         " x " + std::to_string(p.key_dim()) + " x " + std::to_string(p.value_dim()) +
-        " has more than 2^28 elements, and more than 4096 times as many as the inputs; split the problem into files with fewer "
-        "sequences or heads");
+        " has more than 2^28 elements, and more than 4096 times as many as the inputs; use fewer sequences or heads, or smaller "
+        "K and V");
   }
 }
 
@@ -304,9 +304,10 @@ void validate(const problem& p, std::string_view where) {
   detail::validate_dimensions(p, in);
   const std::size_t batch = p.batch();
   const std::size_t heads = p.value_heads();
-  in.shape(p.k, "k", {batch, p.steps(), p.key_heads(), p.key_dim()}, "[B, T*n, H, K] with B, T, H, K of q");
-  in.shape(p.v, "v", {batch, p.steps(), heads, p.value_dim()}, "[B, T*n, HV, V] with B, T of q");
-  in.shape(p.beta, "beta", {batch, p.steps(), heads}, "[B, T*n, HV] with HV of v");
+  const std::string n = " and n = num_householder = " + std::to_string(p.num_householder);
+  in.shape(p.k, "k", {batch, p.steps(), p.key_heads(), p.key_dim()}, "[B, T*n, H, K] with B, T, H, K of q" + n);
+  in.shape(p.v, "v", {batch, p.steps(), heads, p.value_dim()}, "[B, T*n, HV, V] with B, T of q" + n);
+  in.shape(p.beta, "beta", {batch, p.steps(), heads}, "[B, T*n, HV] with HV of v" + n);
   in.floating(p.q, "q");
   if (p.q.dtype().starts_with("F8")) {
     throw format_error(in.at("q") + "dtype " + p.q.dtype() + " is not one of BF16, F16, F32, F64");

@@ -23,10 +23,9 @@ namespace {
 }  // namespace
 
 tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
-  const auto fail = [&](const std::string& why, bool lists_metrics = false) -> format_error {
+  const auto fail = [&](const std::string& why) -> format_error {
     return format_error("--max-error " + std::string(text) + ": " + why +
-                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005" +
-                        (lists_metrics ? "" : " (metrics: " + metric_list() + ")"));
+                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005 (metrics: " + metric_list() + ")");
   };
   const auto equals = text.find('=');
   if (equals == std::string_view::npos) throw fail("there is no '='");
@@ -49,8 +48,8 @@ tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
   metric which{};
   try {
     which = metric_named(left);
-  } catch (const format_error& e) {
-    throw fail(e.what(), true);
+  } catch (const format_error&) {
+    throw fail("there is no metric '" + std::string(left) + "'");
   }
   return {std::move(tensor_name), {which, bound(limit, reason)}};
 }

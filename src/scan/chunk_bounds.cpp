@@ -24,7 +24,7 @@ double gamma(std::size_t n, double u) {
 
 chunk_bounds exact_chunk_bounds(double beta, std::size_t chunk) {
   if (!(beta >= 0 && beta <= 2)) {
-    throw domain_error("chunk bounds: the largest step is " + std::to_string(beta) +
+    throw domain_error("chunk bounds: the largest step is " + detail::shortest(beta) +
                        "; the bounds hold for keys of length at most 1 and steps in [0, 2]");
   }
   if (chunk == 0) throw domain_error("chunk bounds: the chunk length is 0; give at least 1 row");
@@ -35,7 +35,7 @@ chunk_bounds exact_chunk_bounds(double beta, std::size_t chunk) {
 chunk_bounds rounded_chunk_bounds(double beta, std::size_t chunk, std::size_t key_dim, const chunk_roundoffs& u) {
   for (const double roundoff : {u.gram, u.substitution, u.operand, u.product, u.store}) {
     if (!(roundoff >= 0 && roundoff < 1)) {
-      throw domain_error("chunk bounds: " + std::to_string(roundoff) + " is not a unit roundoff; give 2^-p, or 0 for exact");
+      throw domain_error("chunk bounds: " + detail::shortest(roundoff) + " is not a unit roundoff; give 2^-p, or 0 for exact");
     }
   }
   chunk_bounds result = exact_chunk_bounds(beta, chunk);

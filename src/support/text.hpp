@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: MIT
 //
 // Numbers and columns of text as messages and tables show them: `general` and `scientific` write a double with a stated
-// number of digits, "nan", "inf" and "-inf" included; `padded` fills a column. Nothing here reads back what it wrote.
+// number of digits, "nan", "inf" and "-inf" included, `shortest` with as few as tell it apart; `padded` fills a column. Nothing
+// here reads back what it wrote.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "deltaproof/support/errors.hpp"  // shortest
+
 namespace deltaproof::detail {
 
 /// x with `digits` significant digits, no trailing zeros: "0.0312", "1.6e+16".
 [[nodiscard]] std::string general(double x, int digits);
-/// The shortest decimal that reads back as x: "0.1", "1e-09".
-[[nodiscard]] std::string shortest(double x);
 /// x with `digits` digits after the point and an exponent: "3.125e-02".
 [[nodiscard]] std::string scientific(double x, int digits = 3);
 /// "12.5 %": part of all, all > 0.

@@ -9,6 +9,7 @@
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/inputs/regimes.hpp"
+#include "deltaproof/oracle/lower.hpp"
 #include "deltaproof/referee/inverse_cost.hpp"
 #include "deltaproof/sweep/sweep.hpp"
 #include "support/json_number.hpp"
@@ -107,7 +108,7 @@ judged_pair drawn_pair(const campaign& c, const sweep_task& t, const std::atomic
     require_fit(out.plans.back(), out.p, k.path, k.chunk);
     return out;
   } catch (const error& e) {
-    throw no_such_task(e.what());
+    throw no_such_task(refusal_in("", e.what()));
   }
 }
 
@@ -303,7 +304,8 @@ std::optional<std::string> run_task(const campaign& c, const sweep_task& t, cons
   } catch (const no_such_task& e) {
     without_verdict("skipped", e.what());
   } catch (const error& e) {
-    without_verdict("failed", e.what());
+    without_verdict("failed",
+                    refusal_in(c.kind == campaign_kind::recordings ? c.cases[t.recording].problem.string() : "", e.what()));
   }
   if (stopped()) return {};
   j["command"] = command_of(c, t);

@@ -52,6 +52,7 @@ rounding_count compared(const tensor& got, const reference_tensor& want, const c
   rounding_count out;
   const format& to = got.element_format();
   double worst = 0;
+  std::size_t endless = 0;  // wrong, and not finite
   std::string first;
   for (std::size_t i = 0; i < want.value.size(); ++i) {
     const std::optional<double> due = decided_rounding(want, i, to);
@@ -63,18 +64,21 @@ rounding_count compared(const tensor& got, const reference_tensor& want, const c
     out.telling += *due != 0 ? 1 : 0;
     if (value == *due) continue;
     ++out.wrong;
-    worst = std::max(worst,
-                     std::isfinite(value) ? std::abs(value - *due) / ulp_at(*due, to) : std::numeric_limits<double>::infinity());
+    if (std::isfinite(value))
+      worst = std::max(worst, std::abs(value - *due) / ulp_at(*due, to));
+    else
+      ++endless;
     if (!first.empty()) continue;
     std::vector<std::size_t> index(want.shape.size());
     for (std::size_t axis = index.size(), flat = i; axis-- > 0; flat /= want.shape[axis]) index[axis] = flat % want.shape[axis];
     first = "; the first at " + std::string(axes) + " = " + shape_text(index) + ": " + exactly(value) + " where " +
             exactly(*due) + " was expected";
   }
-  char text[64];
-  std::snprintf(text, sizeof text, ", by at most %.3g ulps", worst);
+  char text[64] = "";
+  if (out.wrong > endless) std::snprintf(text, sizeof text, ", %sby at most %.3g ulps", endless > 0 ? "the others " : "", worst);
+  const std::string lost = endless > 0 ? ", " + std::to_string(endless) + " of them not finite" : "";
   out.line = std::to_string(out.wrong) + " of " + std::to_string(want.value.size()) +
-             " elements differ from the exact value rounded to " + got.dtype() + (out.wrong > 0 ? text : "") + first +
+             " elements differ from the exact value rounded to " + got.dtype() + lost + text + first +
              (out.undecided > 0 ? "; for " + std::to_string(out.undecided) +
                                       " elements the radius of the reference is too wide to decide the rounding"
                                 : "");
@@ -120,10 +124,12 @@ trial_answer rounded_correctly(const problem& p, const result& r, const trial_op
     tiers += (tiers.empty() ? "" : ", ") + name + " for " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
   out.text = line("verdict", std::string(name_of(out.judged)) + ": " + out.reason) + line("kernel", description(r)) + body +
              line("reference", tiers);
-  std::string format(name_of(*ask.round_output));
+  const std::string format(name_of(*ask.round_output));
+  const std::string state = r.final_state ? std::string(name_of(r.final_state->element_format())) : format;
   out.text +=
       line("again", "deltaproof::record(\"case\", problem, result); then deltaproof oracle case.problem.safetensors --round " +
-                        format + " -o true.safetensors writes the expected values");
+                        format + " -o true.safetensors writes the expected " +
+                        (state == format ? "values" : "o (for final_state give --round " + state + ")"));
   return out;
 }
 

@@ -177,8 +177,22 @@ ran=$((ran + 1))
 # The oracle refuses a step; the program names the file.
 expect 0 "" gen --regime exact --rule implicit --op delta_rule --T 8 --K 16 --V 4 --H 1 --HV 1 --beta -1 --dtype fp32 -o pole.safetensors
 for verb in inspect "oracle -o never.safetensors" "emulate --plan fp64 -o never.safetensors"; do
-  expect 2 "pole.safetensors: tensors beta and k, sequence 0, value head 0, step 0: rule implicit" $verb pole.safetensors
+  expect 2 "pole.safetensors: tensors beta and k, sequence 0, value head 0, row 0 of k: rule implicit" $verb pole.safetensors
 done
+
+printf '[[case]]\nproblem = "pole.safetensors"\nresult = "pole-result.safetensors"\nno_plan = true\n' > pole.toml
+python3 - <<'PY'
+import hashlib, json, struct
+def tensors(path):
+    data = open(path, "rb").read()
+    return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+shape = tensors("pole.safetensors")["v"]["shape"]
+size = 4 * shape[0] * shape[1] * shape[2] * shape[3]
+header = json.dumps({"__metadata__": {"format": "deltaproof.result/1", "path": "recurrent",
+    "problem_sha256": hashlib.sha256(open("pole.safetensors", "rb").read()).hexdigest()}, "o": {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}}).encode()
+open("pole-result.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + bytes(size))
+PY
+expect 2 "pole.safetensors: tensors beta and k, sequence 0, value head 0, row 0 of k: rule implicit" check pole.toml
 
 # Where nothing stays finite, nothing is adequate.
 expect 2 "are not finite even in fp64" advise pole.safetensors

@@ -5,6 +5,7 @@
 // power of two through E8M0, every layout of scales; then stochastic rounding, error feedback, costs, bounds and refusals.
 #include "deltaproof/number/block_format.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -257,6 +258,10 @@ TEST(error_feedback, loses_nothing_but_the_last_residual) {
   }
   // Without feedback the same sums drift apart.
   EXPECT_NE(given, kept);
+  std::vector<float> other(6);
+  EXPECT_THAT(
+      [&] { store(other, 1, 6, 100); },
+      testing::ThrowsMessage<shape_error>(testing::HasSubstr("6 numbers, but 8 at the first call; give as many at every call")));
 }
 
 TEST(error_feedback, keeps_its_residual_in_the_format_that_it_says) {

@@ -179,7 +179,7 @@ TEST(solve, counts_its_fallbacks) {
   p.beta = constant({1, 200, 1}, fp64, "beta", 3);
   question ask = rounded_to(fp64);
   const reference got = solve(p, ask);
-  EXPECT_GT(got.fallbacks.at("double-double: blocks run again because their numbers outgrew the expected size"), 0U);
+  EXPECT_GT(got.fallbacks.at("blocks run again in double-double because their numbers outgrew the expected size"), 0U);
   const auto gate = [](problem& of, std::size_t T) {  // so that nothing is dyadic
     of.op = op_kind::gated_delta_rule;
     of.g = constant({1, T, 1}, fp64, "g", -0.01);
@@ -187,15 +187,15 @@ TEST(solve, counts_its_fallbacks) {
   ask.min_bits = 128;
   ask.max_bits = 128;
   gate(p, 200);
-  EXPECT_GT(solve(p, ask).fallbacks.at("fixed point: low bits dropped to make room for larger numbers"), 0U);
+  EXPECT_GT(solve(p, ask).fallbacks.at("low bits dropped in fixed point to make room for larger numbers"), 0U);
   p.k = tensor::from_doubles(fp64, {1, 200, 1, 1}, std::vector<double>(200, 0.1), "k");
   EXPECT_EQ(solve(p).fallbacks.size(), 0U);
   problem wide = reader(2, 2, 1, {0, 0});
   wide.k = tensor::from_doubles(fp64, {1, 2, 1, 2}, std::vector<double>{1, 0x1p-70, 1, 0x1p-400}, "k");
   gate(wide, 2);
   const reference limbs = solve(wide, ask);
-  EXPECT_EQ(limbs.fallbacks.at("fixed point: keys and queries of more than 64 bits"), 2U);
-  EXPECT_EQ(limbs.fallbacks.at("fixed point: keys and queries rounded"), 1U);
+  EXPECT_EQ(limbs.fallbacks.at("keys and queries of more than 64 bits in fixed point"), 2U);
+  EXPECT_EQ(limbs.fallbacks.at("keys and queries rounded in fixed point"), 1U);
 }
 
 /// A rounding question whose lowest tier is fixed point: every element against 1000-bit reals.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "deltaproof/number/rational.hpp"
@@ -44,6 +45,9 @@ struct lowered {
 /// Rounds: each derived value once; given values not at all. Throws: domain_error where a rule has no finite gain
 /// (implicit at x = -1, crank_nicolson at x = -2), naming token and head.
 [[nodiscard]] lowered<double> lower(const problem& p, std::size_t sequence_index, std::size_t value_head);
+
+/// What any of these refuses, said of the file that the problem is from, which they do not know; `file` empty: of none.
+[[nodiscard]] std::string refusal_in(const std::string& file, const std::string& said);
 
 /// Throws as lower does where a given step is at a pole, for those who lower nothing.
 void refuse_poles(const problem& p);

@@ -61,7 +61,8 @@ class because {
   /// Throws: domain_error if there are no words.
   explicit because(std::string_view reason) : reason_{reason} {
     if (reason_.find_first_not_of(" \t\n") == std::string::npos) {
-      throw domain_error("bound: the reason is empty; say which theorem, claim or measurement the limit comes from");
+      throw domain_error(
+          "the reason for the error limit (because) is empty; say which theorem, claim or measurement the limit comes from");
     }
   }
   [[nodiscard]] const std::string& text() const noexcept { return reason_; }
@@ -74,7 +75,7 @@ class because {
 struct bound {
   bound(double limit, because reason) : value{limit}, provenance{std::move(reason)} {
     if (!(limit >= 0)) {
-      throw domain_error("the limit of an error is " + std::to_string(limit) + "; it must be a number >= 0");
+      throw domain_error("the limit of an error is " + detail::shortest(limit) + "; it must be a number >= 0");
     }
   }
   double value;

@@ -43,7 +43,7 @@ class transition_product {
   /// X <- (I - b k k^T) X as X - k (b (k^T X)). Shapes: k (K). Rounds: as `recurrence::step` with v = 0,
   /// bit for bit but for the sign of zeros.
   void step(std::span<const S> k, const S& b) {
-    require(k.size());
+    require("k", k.size(), "");
     for (S& entry : overlap_) entry = zero<S>();
     for (std::size_t i = 0; i < k.size(); ++i) {
       const std::span<const S> row = std::as_const(block_).row(i);
@@ -59,7 +59,7 @@ class transition_product {
   /// X <- diag(a) X. Shapes: a holds no number, one, or K.
   void decay(std::span<const S> a) {
     if (a.empty()) return;
-    if (a.size() != 1) require(a.size());
+    if (a.size() != 1) require("the decay", a.size(), "none, 1 or ");
     for (std::size_t i = 0; i < block_.rows(); ++i) {
       for (S& entry : block_.row(i)) entry = entry * (a.size() == 1 ? a[0] : a[i]);
     }
@@ -83,10 +83,10 @@ class transition_product {
   [[nodiscard]] long long exponent() const noexcept { return exponent_; }
 
  private:
-  void require(std::size_t holds) const {
+  void require(const char* what, std::size_t holds, const char* use) const {
     if (holds != block_.rows()) {
-      throw shape_error("transition_product: k or the decay holds " + std::to_string(holds) + " values, needs key_dim = " +
-                        std::to_string(block_.rows()) + "; a decay may also hold one value, or none");
+      throw shape_error(std::string("transition_product: ") + what + " holds " + std::to_string(holds) + " values; give " + use +
+                        "key_dim = " + std::to_string(block_.rows()));
     }
   }
 

@@ -318,9 +318,9 @@ bool run_integers(row_by_row& rows, const problem& p, const question& q, std::si
   const auto note = [&](const char* what, std::size_t count) {
     if (count > 0) rows.answer().fallbacks[what] += count;
   };
-  note("fixed point: low bits dropped to make room for larger numbers", outcome.moved);
-  if (bits != 0) note("fixed point: keys and queries of more than 64 bits", outcome.wide);
-  note("fixed point: keys and queries rounded", outcome.rounded);
+  note("low bits dropped in fixed point to make room for larger numbers", outcome.moved);
+  if (bits != 0) note("keys and queries of more than 64 bits in fixed point", outcome.wide);
+  note("keys and queries rounded in fixed point", outcome.rounded);
   // Where no factor is dyadic the exact tier has answered nothing and is not the one that was needed.
   const bool idle = bits == 0 && !rows.answer().tier.empty() &&
                     std::all_of(outcome.reached.begin(), outcome.reached.end(), [](std::size_t tokens) { return tokens == 0; });
@@ -374,7 +374,7 @@ std::int64_t run_floating(row_by_row& rows, const problem& p, const question& q,
     rows.join_state(r, part, true);
   }
   rows.settle_state(0, open);
-  rows.answer().fallbacks["rows run in MPFR"] += open;
+  rows.answer().fallbacks["columns run in MPFR"] += open;
   rows.end_pass("mpfr-" + std::to_string(bits), threads);
   return missing;
 }
@@ -433,7 +433,7 @@ head_answer answer(const problem& p, const question& asked, std::size_t sequence
       if (!within || (left && !rows.all_bounded() && (ranged || !in_integers)))
         return answer_whole(p, q, sequence_index, value_head);
       if (again > 0)
-        rows.answer().fallbacks["double-double: blocks run again because their numbers outgrew the expected size"] = again;
+        rows.answer().fallbacks["blocks run again in double-double because their numbers outgrew the expected size"] = again;
     }
   }
   // Ties are decided by nothing but exact numbers: where those cost no more than what would be tried in vain, they come

@@ -177,8 +177,8 @@ reference solve_by_head(const problem& p, const question& q, const std::function
 
 reference solve_by_block(const problem& p, const question& q, const stream_sinks& sinks, std::size_t block_tokens) {
   if (block_tokens == 0 || block_tokens % chunk_tokens != 0) {
-    throw domain_error("solve_by_block: blocks of " + std::to_string(block_tokens) + " tokens; a multiple of " +
-                       std::to_string(chunk_tokens) + " is needed");
+    throw domain_error("solve_by_block: blocks of " + std::to_string(block_tokens) + " tokens; give a multiple of " +
+                       std::to_string(chunk_tokens) + ", at least " + std::to_string(chunk_tokens));
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (!q.round_output || !q.round_state || q.relative_radius < infinity || q.range.output < infinity ||

@@ -113,8 +113,8 @@ integer_lowering::integer_lowering(const problem& p, std::size_t sequence_index,
     : p_{p}, sequence_{sequence_index}, head_{value_head}, range_{sequence_at(p, sequence_index)}, bits_{bits} {}
 
 std::string integer_lowering::place_of(std::size_t row) const {
-  return "lower: tensors beta and k, sequence " + std::to_string(sequence_) + ", value head " + std::to_string(head_) +
-         ", step " + std::to_string(row);
+  return "lower: tensors beta and k, sequence " + std::to_string(sequence_) + ", value head " + std::to_string(head_) + ", row " +
+         std::to_string(row) + " of k";
 }
 
 double integer_lowering::start(std::size_t channel, std::size_t column) const {

@@ -133,7 +133,7 @@ derived_steps steps_of(const head_place& at, std::size_t sequence_index, unsigne
       const double length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
       mpfr_mul(part.get(), beta.get(), sum.get(), MPFR_RNDN);
       const std::string where = "lower: tensors beta and k, sequence " + std::to_string(sequence_index) + ", value head " +
-                                std::to_string(at.value_head) + ", step " + std::to_string(r);
+                                std::to_string(at.value_head) + ", row " + std::to_string(r) + " of k";
       const double amplification = apply_gain(beta.get(), part.get(), p.rule, bits, where).above();
       if (std::isinf(amplification)) {
         refuse_if_at_pole(p, given, x, where);
