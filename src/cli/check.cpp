@@ -141,7 +141,7 @@ verb add_check(CLI::App* command, common_options& common) {
       ->add_option("--max-error", args->limits,
                    "Error limit [TENSOR:]METRIC=E. TENSOR is o, final_state or a gradient; without TENSOR the limit applies to "
                    "each of them. METRIC is one of " +
-                       metric_list() + "; repeatable")
+                       metric_list() + ". Give the option once for each limit")
       ->type_name("LIMIT")
       ->allow_extra_args(false);
   command

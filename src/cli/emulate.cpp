@@ -58,9 +58,10 @@ int run(const emulate_arguments& args, const common_options& common) {
   const std::vector<plan_variant> allowed =
       args.gradients ? gradient_variants(declared, p, path, chunk) : variants(declared, p, path, chunk);
   if (args.gradients && allowed.empty()) {
-    throw format_error(
-        "emulate: plan " + declared.name +
-        " has no [backward] section, so it does not say how gradients are computed; add one, or leave --gradients out");
+    throw format_error("emulate: plan " + declared.name +
+                       " has no [backward] section, so it does not say how gradients are computed; take a plan that has one "
+                       "(deltaproof explain PLAN "
+                       "shows it), or leave --gradients out");
   }
   if (args.variant >= allowed.size()) {
     throw format_error(

@@ -39,6 +39,14 @@ std::size_t positive(const std::string& option, const std::string& text) {
   return value;
 }
 
+format format_of(const std::string& option, const std::string& name) {
+  try {
+    return format_named(name);
+  } catch (const format_error&) {
+    throw format_error("inverse: " + option + " " + name + ": there is no such format; use fp64, fp32, tf32, fp16 or bf16");
+  }
+}
+
 // What a workstation can spare beside its other work.
 constexpr double most_bytes = 4.0 * 1024 * 1024 * 1024;
 
@@ -48,8 +56,8 @@ void require_memory(const inverse_problem& problem, unsigned threads) {
   throw domain_error("inverse: " + std::to_string(problem.samples) + " draws of " + std::to_string(problem.chunk) + " x " +
                      std::to_string(problem.chunk) + " from keys of d = " + std::to_string(problem.key_dim) + " need about " +
                      detail::general(bytes / (1024 * 1024 * 1024), 3) + " GiB, more than the " +
-                     detail::general(most_bytes / (1024 * 1024 * 1024), 3) +
-                     " GiB allowed; take a smaller --chunk, fewer --samples, or one thread (--threads 1)");
+                     detail::general(most_bytes / (1024 * 1024 * 1024), 3) + " GiB allowed; take a smaller --chunk" +
+                     (problem.samples > 1 ? ", fewer --samples" : "") + (threads != 1 ? ", or one thread (--threads 1)" : ""));
 }
 
 std::string line(const std::string& name, const std::string& text) { return detail::padded(name, 13) + text + "\n"; }
@@ -80,7 +88,7 @@ std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const 
                               ", accumulated in " + accumulate + ", stored in " + store);
   text += line("keys", keys + ", d = " + std::to_string(problem.key_dim) + " (mean cosine " +
                            detail::scientific(trial.mean_cosine) + "), beta " + beta + "; " + std::to_string(problem.samples) +
-                           " draws, seed " + std::to_string(problem.seed));
+                           (problem.samples == 1 ? " draw, seed " : " draws, seed ") + std::to_string(problem.seed));
   text += line("", "largest    times u    in");
   const auto growth_line = [&](const std::string& name, const growth& g, const std::string& note) {
     text += line(name, detail::padded(detail::scientific(g.largest), 11) + detail::padded(detail::scientific(g.largest * u), 11) +
@@ -147,10 +155,10 @@ json json_of(const inverse_trial& trial, const inverse_plan& plan, const inverse
 int run(const inverse_arguments& args, const common_options& common) {
   inverse_plan plan;
   plan.method = inverse_named(args.method);
-  plan.operand = format_named(args.format_name);
-  plan.accumulate = args.accumulate.empty() ? plan.operand : format_named(args.accumulate);
-  plan.store = args.store.empty() ? plan.operand : format_named(args.store);
-  if (!args.merge.empty()) plan.merge = format_named(args.merge);
+  plan.operand = format_of("--format", args.format_name);
+  plan.accumulate = args.accumulate.empty() ? plan.operand : format_of("--accumulate", args.accumulate);
+  plan.store = args.store.empty() ? plan.operand : format_of("--store", args.store);
+  if (!args.merge.empty()) plan.merge = format_of("--merge-format", args.merge);
   if (plan.merge && plan.method.block == 0)
     throw format_error("inverse: --merge-format has no effect: method " + args.method + " merges nothing; leave it out");
   require_possible(plan);
@@ -194,29 +202,27 @@ verb add_inverse(CLI::App* command, common_options& common) {
   command->add_option("--method", args->method, "Algorithm of the inverse (deltaproof list inverses)")
       ->required()
       ->type_name("INVERSE");
-  const auto not_empty = [](const std::string& text) {
-    return std::string(text.empty() ? "is empty; name a format, or leave the option out" : "");
-  };
   command->add_option("--format", args->format_name, "Format of the operands: fp64, fp32, tf32, fp16 or bf16")
       ->required()
       ->type_name("FORMAT");
   command->add_option("--accumulate", args->accumulate, "Format of the sums (default: that of the operands)")
-      ->check(not_empty)
+      ->check(not_empty())
       ->type_name("FORMAT");
   command->add_option("--store", args->store, "Format that the inverse is stored in (default: that of the operands)")
-      ->check(not_empty)
+      ->check(not_empty())
       ->type_name("FORMAT");
   command
       ->add_option("--merge-format", args->merge,
                    "Format of the operands in the products that merge diagonal blocks (default: that of --format)")
-      ->check(not_empty)
+      ->check(not_empty())
       ->type_name("FORMAT");
   command->add_option("--chunk", args->chunk, "Rows of L (default 64)")->type_name("C");
   command->add_option("--d", args->key_dim, "Dimension of the keys (default 128)")->type_name("N");
   command->add_option("--samples", args->samples, "Draws (default 16)")->type_name("N");
   command->add_flag(
       "--worst-case", args->worst_case,
-      "Judge the intermediates by their bound, proved from |L| of the drawn keys, in place of their predicted size");
+      "Judge the intermediates by their bound, proved from |L| of the drawn keys, in place of the larger of their predicted and "
+      "observed size");
   return [args, &common] { return run(*args, common); };
 }
 

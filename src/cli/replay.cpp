@@ -72,7 +72,8 @@ int run_shrink(const std::string& folder, const common_options& common) {
   }
   const std::size_t all_heads = again.given.value_heads() * again.given.sequence_count();
   const std::string heads = smaller && all_heads > 1 ? ", one head kept of " + std::to_string(all_heads) : "";
-  const std::string says = again.recorded.of ? renumbered(kept.says, *again.recorded.of) : kept.says;
+  // Nothing smaller was written: the record of an earlier search stands.
+  const std::string says = !smaller ? "not changed" : again.recorded.of ? renumbered(kept.says, *again.recorded.of) : kept.says;
   std::string text =
       folder + ": " +
       (smaller ? std::to_string(before) + " tokens shortened to " + std::to_string(kept.given.tokens()) + heads +

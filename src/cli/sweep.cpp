@@ -114,6 +114,9 @@ int run_list(const campaign& c, const sweep_arguments& args, const common_option
     text += std::to_string(i) + " " + t.key + " " + std::string(word) + " " + t.line + "\n";
     j["tasks"].push_back({{"index", i}, {"key", t.key}, {"state", word}, {"task", t.line}, {"command", command_of(c, t)}});
   }
+  if (c.search && c.proposals.empty())
+    std::cerr << "deltaproof: " << args.campaign << ": no tasks yet, an optimiser proposes them: run python -m deltaproof.sweep "
+              << args.campaign << " -o DIR\n";
   publish(common, {"sweep", text, j.dump(1, ' ', false, json::error_handler_t::replace) + "\n", {}, {}, true});
   return 0;
 }
@@ -156,7 +159,9 @@ std::string text_of(const sweep_outcome& o, const campaign& c, const std::string
     if (n > 0) out += ", " + std::to_string(n) + " " + what;
   };
   add(o.damaged, "whose file in the folder was damaged (each was run again, or is counted as lost or left to run)");
-  add(o.failed, "that could not be judged");
+  if (o.failed > 0)
+    add(o.failed,
+        ("that could not be judged (deltaproof merge " + shell_quoted(folder) + " -o FILE names them and says why)").c_str());
   add(o.lost.size(), "lost");
   add(o.left, "left to run (the same command goes on with them)");
   return out + "\n";

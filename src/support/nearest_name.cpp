@@ -31,13 +31,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-namespace {
-
-/// `far`: letters that may be wrong.
-std::string_view nearest_within(std::string_view wrong, std::span<const std::string_view> names, std::size_t far) {
+std::string_view nearest_name(std::string_view wrong, std::span<const std::string_view> names) {
+  if (wrong.empty()) return {};
   const auto nearest = std::min_element(names.begin(), names.end(), [wrong](std::string_view a, std::string_view b) {
     return distance(wrong, a) < distance(wrong, b);
   });
+  const std::size_t far = std::max<std::size_t>(1, (wrong.size() + 1) / 3);  // letters that may be wrong
   if (nearest != names.end() && distance(wrong, *nearest) <= far) return *nearest;
   const auto alike = [](char a, char b) { return lower(a) == lower(b); };
   const auto holds_it = [wrong, alike](std::string_view name) {
@@ -48,20 +47,11 @@ std::string_view nearest_within(std::string_view wrong, std::span<const std::str
   return whole == names.end() ? std::string_view{} : *whole;
 }
 
-}  // namespace
-
-std::string_view nearest_name(std::string_view wrong, std::span<const std::string_view> names) {
-  return nearest_within(wrong, names, std::max<std::size_t>(1, (wrong.size() + 1) / 3));
-}
-
 std::string suggestion(std::string_view wrong, std::span<const std::string_view> names) {
   if (names.empty()) return "";
-  // Of a handful of names one is meant, however it was spelt.
-  constexpr std::size_t handful = 8;
-  const std::string_view near =
-      names.size() <= handful ? nearest_within(wrong, names, std::string_view::npos) : nearest_name(wrong, names);
+  const std::string_view near = nearest_name(wrong, names);
   std::string text = near.empty() ? "; choose from " : "; did you mean \"" + std::string(near) + "\"? ";
-  if (names.size() == 1) return text + "There is no other";
+  if (names.size() == 1) return near.empty() ? "; there is only \"" + std::string(names[0]) + "\"" : text + "There is no other";
   if (!near.empty()) text += "Choose from ";
   for (std::size_t i = 0; i < names.size(); ++i) text += (i > 0 ? ", " : "") + std::string(names[i]);
   return text;

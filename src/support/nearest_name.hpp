@@ -13,7 +13,7 @@ namespace deltaproof::detail {
 
 /// The first of those nearest to `wrong`, else the first that holds it, case aside; "" where none is near.
 [[nodiscard]] std::string_view nearest_name(std::string_view wrong, std::span<const std::string_view> names);
-/// "; did you mean \"bf16\"? Choose from bf16, fp16, ...", or "; choose from bf16, ..." where there are many and none is near.
+/// "; did you mean \"bf16\"? Choose from bf16, fp16, ...", or "; choose from bf16, ..." where none is near.
 [[nodiscard]] std::string suggestion(std::string_view wrong, std::span<const std::string_view> names);
 
 }  // namespace deltaproof::detail

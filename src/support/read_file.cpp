@@ -111,6 +111,9 @@ void require_shallow_toml(std::string_view text, const std::string& where) {
   std::size_t depth = 0, dots = 0, line = 1;
   std::string_view quote;  // what ends the string that `i` is in; empty: none
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  // A tensor file, or text in UTF-16.
+  if (text.substr(0, 8).find('\0') != std::string_view::npos)
+    throw format_error(where + ": not a TOML file in UTF-8; check that the path names the right file");
   for (std::size_t i = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\n') ++line;

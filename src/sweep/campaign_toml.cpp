@@ -94,7 +94,7 @@ class campaign_reader {
     if (c.kind != campaign_kind::study) known.push_back("judging");
     if (c.kind == campaign_kind::recordings) known.push_back("case");
     if (c.kind == campaign_kind::search) known.insert(known.end(), {"search", "space"});
-    require_known(root, known);
+    require_known(root, known, "", c.kind);
     if (c.kind == campaign_kind::recordings) c.cases = cases_of(text);
     if (c.kind == campaign_kind::search) c.judge.power = false;  // of plans, not of inputs
     read_axes(root, c);
@@ -108,19 +108,38 @@ class campaign_reader {
   [[noreturn]] void fail(const toml::node& at, const std::string& what) const {
     throw format_error(file_.string() + ": line " + std::to_string(at.source().begin.line) + ": " + what);
   }
-  void require_known(const toml::table& table, const names& known) const {
+  /// `section`: "[axes]"; empty: the top. With `kind`: a key may be one of other kinds' campaigns.
+  void require_known(const toml::table& table, const names& known, const std::string& section,
+                     std::optional<campaign_kind> kind = {}) const {
     for (const auto& [name, value] : table) {
-      if (std::find(known.begin(), known.end(), name.str()) == known.end())
-        fail(value, "there is no key " + in_quotes(name.str()) + detail::suggestion(name.str(), known));
+      if (std::find(known.begin(), known.end(), name.str()) != known.end()) continue;
+      const std::string others = kind ? kinds_with(name.str(), section.empty()) : "";
+      fail(value, "there is no key " + in_quotes(name.str()) + (section.empty() ? "" : " in " + section) +
+                      (others.empty() ? "" : " where kind is " + in_quotes(name_of(*kind)) + ", only where it is " + others) +
+                      detail::suggestion(others.empty() ? name.str() : "", known));
     }
   }
+  /// "mutants or study": the kinds of campaigns that have this key, at the top or in [axes].
+  static std::string kinds_with(std::string_view key, bool top) {
+    std::string out;
+    for (const auto& [kind, word] : campaign_kind_names) {
+      const bool has = top ? (key == "judging" && kind != campaign_kind::study) ||
+                                 (key == "case" && kind == campaign_kind::recordings) ||
+                                 ((key == "search" || key == "space") && kind == campaign_kind::search)
+                           : std::any_of(known_axes().begin(), known_axes().end(),
+                                         [&](const known_axis& a) { return a.name == key && belongs(a, kind); });
+      if (has) out += (out.empty() ? "" : " or ") + in_quotes(word);
+    }
+    return out;
+  }
   /// The one of `known` that is meant.
-  std::string word_of(const toml::node& node, const std::string& key, const std::vector<std::string>& known) const {
+  std::string word_of(const toml::node& node, const std::string& key, const std::vector<std::string>& known,
+                      const std::string& or_else = "") const {
     const auto word = node.value_exact<std::string>();
     const names list(known.begin(), known.end());
     if (!word) fail(node, key + " must be text");
     if (std::find(known.begin(), known.end(), *word) == known.end())
-      fail(node, key + " = " + in_quotes(*word) + " is not a valid value" + detail::suggestion(*word, list));
+      fail(node, key + " = " + in_quotes(*word) + " is not a valid value" + detail::suggestion(*word, list) + or_else);
     return *word;
   }
 
@@ -157,7 +176,9 @@ class campaign_reader {
     const std::string key(axis.name);
     if (axis.type == axis_type::count) {
       const auto value = node.value_exact<std::int64_t>();
-      if (!value || *value < 0) fail(node, key + " must be an integer from 0, or a list of such integers");
+      if (!value || *value < 0)
+        fail(node, key + " must be an integer, 0 or more, or a list of them" +
+                       (axis.name == "seed" ? ", or { from = A, to = B }" : ""));
       return std::to_string(*value);
     }
     if (axis.type == axis_type::number_or_word && node.is_number()) return detail::shortest(*node.value<double>());
@@ -168,13 +189,16 @@ class campaign_reader {
       return *word;
     }
     if (axis.type == axis_type::plan && word && word->ends_with(".toml")) return *word;
-    return word_of(node, key, axis.all());
+    return word_of(node, key, axis.all(),
+                   axis.type == axis_type::plan             ? ", or a file ending in .toml"
+                   : axis.type == axis_type::number_or_word ? ", or a number without quotes"
+                                                            : "");
   }
 
   campaign_axis axis_of(const toml::node& node, const known_axis& axis) const {
     campaign_axis out{std::string(axis.name), {}, 0, 0};
     if (const toml::table* range = node.as_table(); range != nullptr && axis.name == "seed") {
-      require_known(*range, {"from", "to"});
+      require_known(*range, {"from", "to"}, "seed");
       const auto from = (*range)["from"].value_exact<std::int64_t>(), to = (*range)["to"].value_exact<std::int64_t>();
       constexpr std::int64_t most = 1'000'000'000;
       if (!from || !to || *from < 0 || *to < *from || *to - *from >= most)
@@ -188,7 +212,7 @@ class campaign_reader {
       return out;
     }
     if (const toml::array* list = node.as_array()) {
-      if (list->empty()) fail(node, out.name + " is an empty list; remove it, or give a value");
+      if (list->empty()) fail(node, out.name + " is an empty list; give a value" + (axis.required ? "" : ", or remove it"));
       for (const toml::node& one : *list) out.words.push_back(value_of(one, axis));
     } else {
       out.words.push_back(value_of(node, axis));
@@ -208,7 +232,7 @@ class campaign_reader {
     for (const known_axis& a : known_axes()) {
       if (belongs(a, c.kind)) known.push_back(a.name);
     }
-    if (table != nullptr) require_known(*table, known);
+    if (table != nullptr) require_known(*table, known, "[axes]", c.kind);
     if (c.kind == campaign_kind::recordings) {
       campaign_axis recordings{"case", {}, 0, 0};
       for (const suite_case& one : c.cases) recordings.words.push_back(one.name);
@@ -244,10 +268,10 @@ class campaign_reader {
     if (!value) fail(node, std::string(key) + " must be true or false");
     return *value;
   }
-  std::int64_t whole(const toml::node& node, const char* key, std::int64_t most) const {
+  std::int64_t whole(const toml::node& node, const char* key, std::int64_t least, std::int64_t most) const {
     const auto value = node.value_exact<std::int64_t>();
-    if (!value || *value < 0 || *value > most)
-      fail(node, std::string(key) + " must be an integer from 0 to " + std::to_string(most));
+    if (!value || *value < least || *value > most)
+      fail(node, std::string(key) + " must be an integer from " + std::to_string(least) + " to " + std::to_string(most));
     return *value;
   }
   std::string text(const toml::node& node, const char* key) const {
@@ -266,9 +290,10 @@ class campaign_reader {
     const bool against = std::any_of(c.axes.begin(), c.axes.end(), [](const auto& a) { return a.name == "against"; });
     const toml::node* const node = root.get("search");
     if (node == nullptr || !node->is_table())
-      throw format_error(file_.string() + ": it states no [search]; write goal, and generations or cpu_minutes");
+      throw format_error(file_.string() +
+                         ": [search] is missing or not a table; write goal below [search], and generations or cpu_minutes");
     const toml::table& t = *node->as_table();
-    require_known(t, {"goal", "population", "generations", "cpu_minutes", "seed", "keep", "random"});
+    require_known(t, {"goal", "population", "generations", "cpu_minutes", "seed", "keep", "random"}, "[search]");
     const toml::node* const goal = t.get("goal");
     if (goal == nullptr)
       fail(*node, "[search] states no goal; write goal = \"error\", \"intermediate\", \"limits\" or \"distance\"");
@@ -280,15 +305,13 @@ class campaign_reader {
       fail(*goal, "goal distance compares two plans; name the second in [axes]: against = \"PLAN\"");
     const auto size = [&](const char* key, std::size_t& to, std::int64_t least) {
       const toml::node* const n = t.get(key);
-      if (n == nullptr) return;
-      to = static_cast<std::size_t>(whole(*n, key, 1'000'000));
-      if (to < static_cast<std::size_t>(least)) fail(*n, std::string(key) + " must be at least " + std::to_string(least));
+      if (n != nullptr) to = static_cast<std::size_t>(whole(*n, key, least, 1'000'000));
     };
     size("population", out.population, 4);
     size("generations", out.generations, 1);
     size("keep", out.keep, 0);
     if (const toml::node* n = t.get("seed"))
-      out.seed = static_cast<std::uint64_t>(whole(*n, "seed", std::numeric_limits<std::int32_t>::max()));
+      out.seed = static_cast<std::uint64_t>(whole(*n, "seed", 0, std::numeric_limits<std::int32_t>::max()));
     if (const toml::node* n = t.get("random")) out.random = truth(*n, "random");
     if (const toml::node* n = t.get("cpu_minutes")) {
       out.cpu_minutes = number(*n, "cpu_minutes");
@@ -304,14 +327,14 @@ class campaign_reader {
     const toml::node* const node = root.get("space");
     if (node == nullptr || !node->is_table() || node->as_table()->empty())
       throw format_error(file_.string() +
-                         ": it states no [space], the ranges to search; write for example cosine = [0, 1] below [space] (names: "
-                         "deltaproof list law-parameters)");
+                         ": [space], the ranges to search, is missing or empty; write for example cosine = [0, 1] below [space] "
+                         "(names: deltaproof list law-parameters)");
     std::vector<law_parameter> known{{"T", 0, 1, 1 << 20, ""}, {"seed", 0, 0, 0x1p53, ""}};
     known.insert(known.end(), law_parameters().begin(), law_parameters().end());
     names list;
     for (const law_parameter& p : known) list.push_back(p.name);
     const toml::table& t = *node->as_table();
-    require_known(t, list);
+    require_known(t, list, "[space]");
     for (const law_parameter& p : known) {
       const toml::node* const at = t.get(p.name);
       if (at == nullptr) continue;
@@ -335,30 +358,50 @@ class campaign_reader {
     if (node == nullptr) return;
     if (!node->is_table()) fail(*node, "judging must be a table: [judging]");
     const toml::table& t = *node->as_table();
-    require_known(t, {"false_alarm", "accuracy", "power", "seed", "max_bits", "strict_padding", "max_error", "because"});
-    if (const toml::node* n = t.get("false_alarm")) judge.false_alarm = number(*n, "false_alarm");
-    if (const toml::node* n = t.get("accuracy")) judge.accuracy = number(*n, "accuracy");
+    require_known(t, {"false_alarm", "accuracy", "power", "seed", "max_bits", "strict_padding", "max_error", "because"},
+                  "[judging]");
+    if (const toml::node* n = t.get("false_alarm")) {
+      judge.false_alarm = number(*n, "false_alarm");
+      if (!(judge.false_alarm >= 1e-12 && judge.false_alarm <= 0.1))
+        fail(*n, "false_alarm = " + detail::shortest(judge.false_alarm) + "; use a number from 1e-12 to 0.1");
+    }
+    if (const toml::node* n = t.get("accuracy")) {
+      judge.accuracy = number(*n, "accuracy");
+      if (const auto wrong = wrong_accuracy(*judge.accuracy)) fail(*n, *wrong);
+    }
     if (const toml::node* n = t.get("power")) judge.power = truth(*n, "power");
     if (const toml::node* n = t.get("strict_padding")) judge.strict_padding = truth(*n, "strict_padding");
     if (const toml::node* n = t.get("seed"))
-      judge.seed = static_cast<std::uint64_t>(whole(*n, "seed", std::numeric_limits<std::int64_t>::max()));
-    if (const toml::node* n = t.get("max_bits")) judge.max_bits = static_cast<int>(whole(*n, "max_bits", 1 << 20));
+      judge.seed = static_cast<std::uint64_t>(whole(*n, "seed", 0, std::numeric_limits<std::int64_t>::max()));
+    if (const toml::node* n = t.get("max_bits")) judge.max_bits = static_cast<int>(whole(*n, "max_bits", 53, 1024));
     const toml::node* const limits = t.get("max_error");
     const toml::node* const reason = t.get("because");
     if ((limits == nullptr) != (reason == nullptr))
       fail(*node, "the keys \"max_error\" and \"because\" need each other; state both or neither");
+    if (limits != nullptr) read_bounds(*limits, reason_in(*reason), judge);
+  }
+  because reason_in(const toml::node& node) const {
     try {
-      if (limits != nullptr) read_bounds(*limits, because(text(*reason, "because")), judge);
-      require_valid(judge);
-    } catch (const error& e) {
-      fail(*node, e.what());
+      return because(text(node, "because"));
+    } catch (const domain_error& e) {
+      fail(node, e.what());
     }
   }
   void read_bounds(const toml::node& limits, const because& reason, judging& judge) const {
+    const auto add = [&](const toml::node& one) {
+      const std::string limit = text(one, "max_error");
+      try {
+        judge.bounds.push_back(parse_tensor_bound(limit, reason));
+      } catch (const error& e) {
+        // It speaks of the option of a command.
+        const std::string option = "--max-error " + limit, said = e.what();
+        fail(one, said.starts_with(option) ? "max_error = " + in_quotes(limit) + said.substr(option.size()) : said);
+      }
+    };
     if (const toml::array* list = limits.as_array()) {
-      for (const toml::node& one : *list) judge.bounds.push_back(parse_tensor_bound(text(one, "max_error"), reason));
+      for (const toml::node& one : *list) add(one);
     } else {
-      judge.bounds.push_back(parse_tensor_bound(text(limits, "max_error"), reason));
+      add(limits);
     }
   }
 

@@ -129,6 +129,7 @@ class merger {
     const std::string state = text_in(j, "state");
     one.what.outcome = state == "judged" ? text_in(j, "verdict") : state;
     one.what.as_expected = state != "judged" || one.what.outcome == name_of(expect);
+    one.what.expected = name_of(expect);
     one.reason = text_in(j, "reason");
     for (const char* const key : {"worst", "score"}) {
       if (!j.contains(key) || !j[key].is_object()) continue;
@@ -149,7 +150,7 @@ class merger {
     const std::string& outcome = one.what.outcome;
     if (outcome == "skipped") return;
     out_.cases.push_back(one.what);
-    if (outcome == "missing" || outcome == "lost") out_.judged = combine(out_.judged, verdict::undecided);
+    if (outcome == "missing" || outcome == "lost" || outcome == "failed") out_.judged = combine(out_.judged, verdict::undecided);
     if (outcome == "missing")
       out_.missing.push_back(std::move(one));
     else if (outcome == "lost")
@@ -219,6 +220,7 @@ void add_drift(sweep_report& now, std::string_view text, const std::string& file
   std::vector<std::string> changed, added;
   std::vector<std::tuple<double, std::string, std::string>> moved;
   std::size_t compared = 0;
+  const bool scores = now.kind == name_of(campaign_kind::search);
   for (const merged_case& c : now.cases) {
     const auto was = then.find(c.line);
     if (was == then.end()) {
@@ -233,17 +235,17 @@ void add_drift(sweep_report& now, std::string_view text, const std::string& file
       const bool same = before == *c.share || (std::isnan(before) && std::isnan(*c.share));
       const double size = std::isfinite(factor) && factor > 0 ? std::abs(std::log(factor)) : HUGE_VAL;
       if (!same)
-        moved.emplace_back(
-            -size, c.line,
-            "share    " + c.line + ": " + detail::general(before, 3) + " -> " + detail::general(*c.share, 3) + " of the limit");
+        moved.emplace_back(-size, c.line,
+                           "share    " + c.line + ": " + detail::general(before, 3) + " -> " + detail::general(*c.share, 3) +
+                               (scores ? "" : " of the limit"));
     }
     then.erase(was);
   }
   std::sort(moved.begin(), moved.end());
   now.drift_from = file;
   now.drift = {"since " + file + ": " + std::to_string(changed.size()) + " outcomes changed, " + std::to_string(moved.size()) +
-               " of " + std::to_string(compared) + " error-to-limit ratios changed, " + std::to_string(added.size()) +
-               " tasks added, " + std::to_string(then.size()) + " gone"};
+               " of " + std::to_string(compared) + (scores ? " scores changed, " : " error-to-limit ratios changed, ") +
+               std::to_string(added.size()) + " tasks added, " + std::to_string(then.size()) + " gone"};
   now.drift.insert(now.drift.end(), changed.begin(), changed.end());
   for (std::size_t i = 0; i < std::min<std::size_t>(moved.size(), most_worst); ++i) now.drift.push_back(std::get<2>(moved[i]));
 }

@@ -54,7 +54,7 @@ std::string counted(const sweep_report& r) {
     if (n > 0) out += ", " + std::to_string(n) + " " + what;
   };
   add(t.unexpected, "not as expected");
-  add(t.skipped, "skipped (their problem, plan and fault do not fit together)");
+  add(t.skipped, "skipped (no such problem, or a plan or fault that does not fit it; their files below tasks/ say why)");
   add(t.failed, "failed (could not be judged)");
   add(t.lost, "lost");
   add(t.missing, "missing");
@@ -64,10 +64,26 @@ std::string counted(const sweep_report& r) {
 
 std::string share_text(const std::optional<double>& share) { return share ? detail::general(*share, 3) : "-"; }
 
+/// What the share of a case is of: a limit, or what a search makes large.
+std::string share_phrase(const merged_case& c) {
+  const std::string share = share_text(c.share);
+  if (c.norm == name_of(search_goal::distance)) return c.tensor + " at the distance " + share;
+  if (c.norm == name_of(search_goal::intermediate)) return c.tensor + " at " + share + " of its range";
+  if (c.norm == name_of(search_goal::error))
+    return "the plan's own error in " + c.tensor + " at " + share + " of what is allowed";
+  if (c.norm == name_of(search_goal::limits)) return c.tensor + " at " + share + " of its limit";
+  return c.tensor + " " + c.norm + " at " + share + " of its limit";
+}
+
 std::string line_of(const std::string& title, const merged_detail& d) {
   return detail::printable_line(d.what.line) + (d.what.outcome == title ? "" : ": " + d.what.outcome) +
-         (d.what.share ? ", " + d.what.tensor + " " + d.what.norm + " at " + share_text(d.what.share) + " of its limit" : "") +
+         (d.what.as_expected ? "" : " (expected " + d.what.expected + ")") + (d.what.share ? ", " + share_phrase(d.what) : "") +
          "\n";
+}
+
+/// Of a search the shares are scores.
+std::string largest_share(const sweep_report& r) {
+  return r.kind == name_of(campaign_kind::search) ? "largest score" : "largest error/limit";
 }
 
 void list(std::string& out, const std::string& title, const std::vector<merged_detail>& details, std::size_t most) {
@@ -85,7 +101,8 @@ std::string html_table(const sweep_report& r) {
   for (const auto& [name, values] : r.axes) {
     out += "<h2>By " + detail::markup_escaped(name) + "</h2>\n<table><tr><th>" + detail::markup_escaped(name) +
            "</th><th>holds</th><th>refuted</th><th>undecided</th><th>vacuous</th><th>measured</th><th>unexpected</th>"
-           "<th>skipped</th><th>failed</th><th>lost</th><th>missing</th><th>largest error/limit</th></tr>\n";
+           "<th>skipped</th><th>failed</th><th>lost</th><th>missing</th><th>" +
+           largest_share(r) + "</th></tr>\n";
     for (const auto& [value, t] : values) {
       out += "<tr>" + cell(value);
       for (const std::uint64_t n :
@@ -143,8 +160,9 @@ std::string to_text(const sweep_report& r) {
     for (const auto& [value, t] : values) {
       out += detail::padded(name, 13) + detail::padded(detail::printable_line(value), 24) + " " + std::to_string(t.holds) +
              " hold, " + std::to_string(t.refuted) + " refuted, " + std::to_string(t.judged() - t.holds - t.refuted) +
-             " undecided, vacuous or measured, largest error/limit " + share_text(t.worst_share);
-      for (const auto& [count, what] : {std::pair(t.failed, " failed"), {t.lost, " lost"}, {t.missing, " missing"}}) {
+             " undecided, vacuous or measured, " + largest_share(r) + " " + share_text(t.worst_share);
+      for (const auto& [count, what] :
+           {std::pair(t.skipped, " skipped"), {t.failed, " failed"}, {t.lost, " lost"}, {t.missing, " missing"}}) {
         if (count > 0) out += ", " + std::to_string(count) + what;
       }
       out += "\n";

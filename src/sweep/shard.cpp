@@ -81,7 +81,10 @@ std::optional<sweep_shard> shard_of_environment(std::optional<std::uint64_t> cou
       throw format_error(
           "sweep: JOB_COMPLETION_INDEX is set, but the number of parts is not known; give --shards N, with N the job's number of "
           "completions");
-    return valid(*index, *count, "JOB_COMPLETION_INDEX");
+    if (*index >= *count)
+      throw format_error("sweep: JOB_COMPLETION_INDEX is " + std::to_string(*index) + ", and --shards " + std::to_string(*count) +
+                         " has no part of that number, counted from 0; give --shards the job's number of completions");
+    return {{*index, *count}};
   }
   return {};
 }

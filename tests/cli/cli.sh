@@ -79,6 +79,7 @@ expect 2 'did you mean "scale-missing"?' emulate $problem --plan fp32 --fault sc
 expect 2 'did you mean "regimes"?' list regime
 expect 2 'did you mean "fla-chunk-gdn"?' explain fla-chunk-dgn
 
+cp $problem binary.toml
 expect 0 "holds" check $problem $chunk
 expect 0 "measured" check $problem beta_near_two.recurrent.safetensors --no-plan
 expect 1 "refuted" check $abuse.problem.safetensors $abuse.chunk.safetensors --no-power
@@ -89,6 +90,7 @@ expect 2 "--because" check $problem $chunk --max-error o:rel_fro=0.02
 expect 2 "metrics" check $problem $chunk --max-error o:speed=1 --because x
 expect 2 "another problem" check grouped_heads.problem.safetensors $chunk
 expect 2 "nowhere" check nowhere.safetensors $chunk
+expect 2 "not a TOML file in UTF-8; check that the path names the right file" check $problem $chunk --plan binary.toml
 expect 2 "" check $problem
 expect 2 "empty" check $problem $chunk --plan ""
 expect 2 "not a number" check $problem $chunk --accuracy nan
@@ -149,7 +151,7 @@ expect 0 "safe" inverse --keys gaussian --beta 1 --method neumann --format fp16
 expect 2 "cos=1.5" inverse --keys cos=1.5 --beta 1 --method neumann --format fp16
 expect 2 "nan" inverse --keys gaussian --beta nan --method neumann --format fp16
 expect 2 "forward16+block" inverse --keys gaussian --beta 1 --method newton --format fp16
-expect 2 "fp15" inverse --keys gaussian --beta 1 --method forward --format fp15
+expect 2 "inverse: --format fp15: there is no such format; use fp64, fp32" inverse --keys gaussian --beta 1 --method forward --format fp15
 expect 2 "alternating" inverse --keys equal --beta 1 --method forward --format fp16
 expect 2 "--chunk 0" inverse --keys gaussian --beta 1 --method forward --format fp16 --chunk 0
 expect 2 "take --accumulate" inverse --keys gaussian --beta 1 --method forward --format fp32 --accumulate fp16
@@ -280,7 +282,7 @@ import sys, xml.etree.ElementTree as xml
 assert bad.text.startswith("verdict      refuted: ") and "\nagain        deltaproof check kit/" in bad.text and "--plan fla-recurrent-delta" in bad.text
 assert bad.get("type") == "refuted" and all(float(case.get("time")) >= 0 for case in xml.parse(sys.argv[1]).getroot().iter("testcase"))
 PY
-expect 2 "into its [[case]] tables" check kit/mine.toml --plan fp32
+expect 2 "a suite has no place for a limit of your own (--max-error)" check kit/mine.toml --plan fp32
 expect 2 "work only with a suite" check $problem $chunk --no-plan --skip-missing
 echo 'plam = 1' >> kit/mine.toml
 expect 2 'did you mean "plan"' check kit/mine.toml
@@ -412,6 +414,7 @@ expect 1 "sequence 0, head 1" replay second
 case $output in *"head 0"*) echo "FAIL the witness of head 1 speaks of head 0: $output"; failures=$((failures + 1)) ;; esac
 grep -q "head 1" second/README.txt || { echo "FAIL the README of a witness has another head"; failures=$((failures + 1)); }
 expect 0 "deltaproof replay small" shrink small
+expect 0 "small: nothing smaller found; the witness was not changed" shrink small
 expect 1 "reproduced" replay small
 expect 2 "is not a witness" check narrow.safetensors broken.safetensors --no-power --witness parts
 expect 0 "no witness is written" check wide.safetensors wide64.safetensors --no-power --witness unneeded

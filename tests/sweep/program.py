@@ -222,7 +222,9 @@ HV = 1
     expect(merged(box, "recorded-elsewhere") == here, "where a campaign lies leaves no trace")
     (box / "gone.toml").write_text(text + case.format("gone", ""))
     run(box, 2, "sweep", "gone.toml", "-o", "gone")
-    failed = json.loads(merged(box, "gone", 2))["failed"]
+    report = json.loads(merged(box, "gone", 2))
+    failed = report["failed"]
+    expect(report["verdict"] == "undecided", f"a task that failed is undecided: {report['verdict']}")
     expect(len(failed) == 1 and str(box) not in failed[0]["reason"], f"a recording that is not there is named: {failed}")
     shutil.copy(box / "good.safetensors", box / "gone.safetensors")
     run(box, 0, "sweep", "gone.toml", "-o", "gone")
@@ -300,8 +302,8 @@ def wrong_campaigns(box):
         ("kind = 3", "kind must be text"),
         ('kind = "searches"', 'did you mean "search"'),
         ('kind = "search"', "[axes] states no plan"),
-        ('kind = "search"\n[axes]\nplan = "fp32"', "states no [search]"),
-        ('kind = "search"\n' + good.replace("[space]\ncosine = [0, 1]\n", ""), "states no [space]"),
+        ('kind = "search"\n[axes]\nplan = "fp32"', "[search] is missing or not a table"),
+        ('kind = "search"\n' + good.replace("[space]\ncosine = [0, 1]\n", ""), "[space], the ranges to search, is missing or empty"),
         ('kind = "search"\n' + good.replace("[0, 1]", "[0, 1, 2]"), "must be [least, most]"),
         ('kind = "search"\n' + good.replace("[0, 1]", '["a", "b"]'), "cosine must be a number"),
         ('kind = "search"\n' + good.replace("[0, 1]", "[nan, 1]"), "least < most"),
@@ -328,6 +330,8 @@ def wrong_campaigns(box):
     for point in ("cosine=2", "cosine=nan", "cosine=", "cosin=1", "cosine=1,flip=0", "cosine=0.5,"):
         done = subprocess.run([PROGRAM, "sweep", "right.toml", "-o", "right", "--propose"], cwd=box, input=f"search {point}\n", capture_output=True, text=True, check=False)
         expect(done.returncode == 2 and "not a point of this search" in re.sub(r"\s+", " ", done.stderr), f"{point}: {done.returncode} {done.stderr}")
+    said = run(box, 0, "sweep", "right.toml", "--list").stderr
+    expect("no tasks yet" in said, said)
     said = run(box, 2, "sweep", "right.toml", "-o", "right").stderr
     expect("python -m deltaproof.sweep" in re.sub(r"\s+", " ", said), said)
     subprocess.run([PROGRAM, "sweep", "right.toml", "-o", "right", "--propose"], cwd=box, input="search cosine=0.5\n", text=True, check=True, stdout=subprocess.DEVNULL)

@@ -156,11 +156,12 @@ TEST(searches, keep_their_proposals_and_merge_by_who_made_them) {
 TEST(searches, say_what_is_wrong_in_their_campaign) {
   const std::string right = search_of("error");
   EXPECT_EQ(refusal(right), "");
-  const std::pair<std::string, std::string> none[] = {{"[search]\ngoal = \"error\"\ngenerations = 2\n", "it states no [search]"},
-                                                      {"goal = \"error\"\n", "states no goal"},
-                                                      {"generations = 2\n", "does not say when to stop"}};
+  const std::pair<std::string, std::string> none[] = {
+      {"[search]\ngoal = \"error\"\ngenerations = 2\n", "[search] is missing or not a table"},
+      {"goal = \"error\"\n", "states no goal"},
+      {"generations = 2\n", "does not say when to stop"}};
   for (const auto& [gone, says] : none) EXPECT_THAT(refusal(replaced(right, gone, "")), HasSubstr(says));
-  EXPECT_THAT(refusal(right.substr(0, right.find("[space]"))), HasSubstr("it states no [space]"));
+  EXPECT_THAT(refusal(right.substr(0, right.find("[space]"))), HasSubstr("[space], the ranges to search, is missing or empty"));
   EXPECT_THAT(refusal(replaced(right, "\"error\"", "\"eror\"")), HasSubstr("did you mean \"error\""));
   EXPECT_THAT(refusal(replaced(right, "cosine = [0, 1]", "cosin = [0, 1]")), HasSubstr("did you mean \"cosine\""));
   EXPECT_THAT(refusal(replaced(right, "cosine = [0, 1]", "cosine = [0, 2]")), HasSubstr("0 <= least < most <= 1"));

@@ -21,6 +21,7 @@
 namespace deltaproof {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -109,15 +110,27 @@ TEST_F(sweep_tests, what_is_wrong_in_a_campaign_is_said_with_its_line) {
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp33\"\nregime = \"typical\"\n"),
               HasSubstr("line 3: plan = \"fp33\" is not a valid value"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\n"), HasSubstr("[axes] states no regime"));
-  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nfault = \"all\"\n"),
-              HasSubstr("line 5: there is no key \"fault\""));
+  EXPECT_THAT(
+      refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nfault = \"all\"\n"),
+      HasSubstr("line 5: there is no key \"fault\" in [axes] where kind is \"regimes\", only where it is \"mutants\"; choose "
+                "from plan, "));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nseed = { from = 3, to = 2 }\n"),
               HasSubstr("line 5: seed must be"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = [\"tails\", \"tails\"]\n"), HasSubstr("twice"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nT = [-1]\n"),
-              HasSubstr("line 5: T must be an integer from 0, or a list"));
+              HasSubstr("line 5: T must be an integer, 0 or more, or a list of them"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\n[judging]\nfalse_alarm = 2\n"),
-              HasSubstr("false-alarm"));
+              HasSubstr("line 6: false_alarm = 2; use a number from 1e-12 to 0.1"));
+  const std::string regimes = "kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\n";
+  EXPECT_THAT(refused(regimes + "beta = \"0.5\"\n"), HasSubstr(", or a number without quotes"));
+  EXPECT_THAT(refused(regimes + "against = \"mine.tml\"\n"), HasSubstr(", or a file ending in .toml"));
+  EXPECT_THAT(refused(regimes + "seed = -1\n"), HasSubstr("seed must be an integer, 0 or more, or a list of them, or { from"));
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = []\n"),
+              EndsWith("regime is an empty list; give a value"));
+  EXPECT_THAT(refused(regimes + "[judging]\nmax_bits = 20\n"), HasSubstr("line 6: max_bits must be an integer from 53 to 1024"));
+  EXPECT_THAT(refused(regimes + "[judging]\nbecause = \"x\"\nmax_error = \"o:foo=1\"\n"),
+              HasSubstr("line 7: max_error = \"o:foo=1\": there is no metric 'foo'; write [TENSOR:]METRIC=E"));
+  EXPECT_THAT(refused("expect = \"measured\"\n" + regimes), HasSubstr("is not a valid value; choose from holds, "));
   EXPECT_THAT(refused("kind = \"recordings\"\n"), HasSubstr("[[case]]"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes\n"), HasSubstr("c.toml: line 2: not valid TOML"));
 }
@@ -151,6 +164,7 @@ TEST_F(sweep_tests, shards_cover_everything_once) {
   EXPECT_THROW((void)from({{"TEST_TOTAL_SHARDS", "4"}, {"TEST_SHARD_INDEX", "4"}}), format_error);
   EXPECT_EQ(from({{"JOB_COMPLETION_INDEX", "2"}}, 5)->count, 5U);
   EXPECT_THROW((void)from({{"JOB_COMPLETION_INDEX", "2"}}), format_error);
+  EXPECT_THROW((void)from({{"JOB_COMPLETION_INDEX", "2"}}, 2), format_error);
   std::map<std::string, std::string> slurm{{"SLURM_ARRAY_TASK_MIN", "2"},
                                            {"SLURM_ARRAY_TASK_MAX", "8"},
                                            {"SLURM_ARRAY_TASK_STEP", "3"},
@@ -234,6 +248,7 @@ HV = 1
 TEST_F(sweep_tests, what_is_expected_is_what_the_campaign_says_now) {
   run_here(campaign_of("expect = \"refuted\"\n" + std::string(small)), folder());
   EXPECT_EQ(merge_sweep(folder(), "a").counts.unexpected, 20U);
+  EXPECT_THAT(to_text(merge_sweep(folder(), "a")), HasSubstr(": holds (expected refuted), "));
   folder().open(campaign_of(small));
   EXPECT_EQ(merge_sweep(folder(), "a").counts.unexpected, 0U);
 }

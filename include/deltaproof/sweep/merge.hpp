@@ -33,8 +33,9 @@ struct merged_case {
   std::string line;
   std::string outcome;  ///< a verdict, or skipped, failed, lost, missing
   bool as_expected = true;
-  std::string tensor, norm;     ///< closest to its limit; empty: none is known
-  std::optional<double> share;  ///< its error in units of the limit
+  std::string tensor, norm;     ///< closest to its limit, or with the goal of a search; empty: none is known
+  std::optional<double> share;  ///< its error in units of the limit, or the score of a search
+  std::string expected = {};    ///< the verdict that was expected
 };
 struct merged_detail {
   merged_case what;
@@ -44,7 +45,7 @@ struct merged_detail {
 struct sweep_report {
   std::string name, kind, build;    ///< of the campaign
   std::string campaign_sha256;      ///< of its text and its plan files
-  verdict judged = verdict::holds;  ///< as of a suite; what is lost or missing is undecided
+  verdict judged = verdict::holds;  ///< as of a suite; what is failed, lost or missing is undecided
   sweep_tally counts;
   std::uint64_t other = 0;  ///< results there of tasks that the campaign no longer has
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, sweep_tally>>>> axes;  ///< of at most most_values values
