@@ -54,6 +54,8 @@ int run(const emulate_arguments& args, const common_options& common) {
   const problem p = parse_problem(source, notes);
   const plan declared = plan_named(args.plan);
   const path_kind path = path_for(args, declared);
+  if (args.chunk > 0 && path != path_kind::chunk)
+    throw format_error("emulate: --chunk has no effect on the path " + std::string(name_of(path)) + "; leave it out");
   const std::size_t chunk = args.chunk > 0 && path == path_kind::chunk ? args.chunk : usual_chunk(declared, path);
   const std::vector<plan_variant> allowed =
       args.gradients ? gradient_variants(declared, p, path, chunk) : variants(declared, p, path, chunk);

@@ -267,7 +267,11 @@ std::string command_of(const campaign& c, const sweep_task& t) {
     gen += option(name, t.on(axis));
   }
   std::string emulate = "deltaproof emulate problem.safetensors";
-  for (const char* const axis : {"plan", "fault", "path", "chunk", "variant"}) emulate += option(axis, t.on(axis));
+  for (const char* const axis : {"plan", "fault", "path", "chunk", "variant"}) {
+    if (std::string_view(axis) == "chunk" && !t.on(axis).empty() && kernel_of(c, t).path != path_kind::chunk)
+      continue;  // which emulate refuses
+    emulate += option(axis, t.on(axis));
+  }
   emulate += option("noise", t.on("noise").empty() ? "1" : t.on("noise")) + option("seed", t.on("seed"));
   return gen + " -o problem.safetensors && " + emulate + " -o result.safetensors && deltaproof check problem.safetensors" +
          " result.safetensors" + option("plan", t.plan) + options_text(t.judge);

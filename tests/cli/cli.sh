@@ -363,6 +363,7 @@ for option in "--accuracy nan" "--accuracy inf" "--accuracy -0.1" "--accuracy 0"
   expect 2 "" check wide.safetensors wide64.safetensors --plan fp32 $option
 done
 expect 2 "" emulate wide.safetensors --plan fp32 --chunk 0 -o no.safetensors
+expect 2 "--chunk has no effect on the path recurrent" emulate wide.safetensors --plan decode-fp32 --chunk 32 -o no.safetensors
 for noise in nan NaN inf -1; do expect 2 "" emulate wide.safetensors --plan fp32 --noise $noise -o no.safetensors; done
 expect 2 "path \"reference\": use chunk or recurrent" emulate wide.safetensors --plan fp32 --path reference -o no.safetensors
 [ ! -e no.safetensors ] || { echo "FAIL a refused emulation wrote a file"; failures=$((failures + 1)); }
