@@ -108,8 +108,7 @@ std::uint64_t philox::below(std::uint64_t bound) {
 
 double standard_normal_quantile(double p) {
   if (!(p > 0 && p < 1)) {
-    throw domain_error("standard_normal_quantile: the probability is " + detail::shortest(p) +
-                       "; it must be above 0 and below 1");
+    throw domain_error("standard_normal_quantile: the probability is " + std::to_string(p) + "; it must be above 0 and below 1");
   }
   const double q = p - 0.5;
   if (q >= -0.425 && q <= 0.425) {

@@ -15,7 +15,6 @@
 
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/scalar.hpp"
-#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 
@@ -28,8 +27,7 @@ class magnitude {
   /// Throws: domain_error for a negative bound or NaN.
   explicit magnitude(double bound) : value_{bound} {
     if (!(bound >= 0))
-      throw domain_error("magnitude: " + detail::shortest(bound) +
-                         " is not >= 0, so it cannot bound an absolute value; give |x|");
+      throw domain_error("magnitude: " + std::to_string(bound) + " is not >= 0, so it cannot bound an absolute value; give |x|");
     if (bound > largest(F)) value_ = std::numeric_limits<double>::infinity();
   }
 
