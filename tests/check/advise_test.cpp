@@ -159,7 +159,7 @@ TEST(keys_of_a_plan_s_text, are_set_in_their_sections) {
 TEST(a_plan, that_does_not_stay_finite_sets_no_limit) {
   problem p = drawn("typical", 256, op_kind::delta_rule);
   const tensor& v = p.v;
-  p.v = tensor::from_doubles(fp32, v.shape(), std::vector<double>(v.to_doubles().size(), 3e38), v.name());
+  p.v = tensor::from_doubles(fp32, v.shape(), std::vector<double>(v.to_doubles().size(), 0x1.cp127), v.name());
   EXPECT_THAT([&] { (void)advise(p, {}); }, ThrowsMessage<domain_error>(HasSubstr("unchanged plan decode-fp32 are not finite")));
   advise_options stated;
   stated.accuracy = 0.1;

@@ -391,7 +391,8 @@ inline void add_results(std::vector<corpus_file>& files) {
                               .add("h", "BF16", "[1,2,2,2,3]", 48)
                               .add("v_new", "BF16", "[1,3,2,3]", 36)
                               .add("Aqk", "BF16", "[1,3,2,2]", 24));
-  add("result-ok-gradient", result_file().add("dq", "F32", "[1,3,1,2]", 24), "only if the problem has do or dfinal_state");
+  add("result-ok-gradient", result_file().add("dq", "F32", "[1,3,1,2]", 24),
+      "record the do or dfinal_state of the backward pass");
   add("result-ok-backward-stages", result_file()
                                        .key("pass", "both")
                                        .add("dv_local", "BF16", "[1,3,2,3]", 36)

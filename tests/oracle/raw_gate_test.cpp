@@ -143,7 +143,7 @@ TEST(gate_sums, are_warned_of_where_they_lose_much_more_than_the_recurrence) {
   p.g = tensor::from_doubles(fp32, p.g->shape(), gates, "g");
   const precondition warned = inspect_gate_sums(p).value();
   EXPECT_EQ(warned.level, remark::warning);
-  EXPECT_THAT(warned.says, HasSubstr("unit roundoffs"));
+  EXPECT_THAT(warned.says, HasSubstr("unit roundoff of the format of G"));
   EXPECT_TRUE(warned.first);
   // A reset at the first row of a chunk leaves neighbours no sum that holds it.
   for (std::size_t i = 0; i < gates.size(); ++i) gates[i] = i == 129 ? -1e4 : -0.5;

@@ -366,7 +366,7 @@ TEST(plans, refuse_what_they_do_not_fit) {
   refuses("fla-chunk-delta", small(op_kind::delta_rule, fp32), path_kind::chunk, 64, "fp32", "bf16, fp16");
   refuses("fla-chunk-delta", small(op_kind::delta_rule, bf16), path_kind::recurrent, 0, "path is recurrent", "chunk");
   refuses("fla-chunk-delta", small(op_kind::delta_rule, bf16), path_kind::chunk, 48, "48", "16, 32, 64");
-  refuses("fp32", small(op_kind::delta_rule, bf16), path_kind::chunk, 0, "chunk length", "not known");
+  refuses("fp32", small(op_kind::delta_rule, bf16), path_kind::chunk, 0, "chunk length", "does not state");
   refuses("fp32", small(op_kind::delta_rule, bf16), path_kind::reference, 0, "reference", "chunk, recurrent");
   EXPECT_THAT([] { (void)plan_named("fla-chunk-kdaa"); },
               ThrowsMessage<format_error>(HasSubstr("did you mean \"fla-chunk-kda\"?")));

@@ -261,7 +261,9 @@ TEST(gradients_by_plan, stages_that_cannot_be_recomputed_are_named_with_the_reas
   problem p = made(op_kind::gated_delta_rule);
   p.rule = rule_kind::exact;
   const plan declared = plan_named("fla-chunk-gdn");
-  result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front());
+  emulation_options stages;
+  stages.stages = true;
+  result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front(), stages);
   r.stages.erase("h");
   const check_report report = judged(p, r, declared.name);
   EXPECT_NE(report.judged, verdict::refuted) << report.reason;

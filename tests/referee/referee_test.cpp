@@ -468,10 +468,12 @@ TEST(referee, what_overflows_before_the_inverse_is_named) {
   EXPECT_THAT(of_gates.reason, HasSubstr("[gate] form \"factored\" makes a gate factor of 2^"));
   EXPECT_EQ(nlohmann::json::parse(to_json(of_gates, {})).at("first_bad_stage"), "A");
 
-  problem p = small(op_kind::delta_rule, "typical", 70);
+  // beta |k|^2 is near 1, and k k^T alone is beyond fp32.
+  problem p = small(op_kind::delta_rule, "repeated", 70);
   std::vector<double> k = p.k.to_doubles();
-  for (double& x : k) x *= 0x1p70;
+  for (double& x : k) x *= 0x1p65;
   p.k = tensor::from_doubles(p.k.element_format(), p.k.shape(), k, "k");
+  p.beta = tensor::from_doubles(p.beta.element_format(), p.beta.shape(), std::vector<double>(p.beta.size(), 0x1p-130), "beta");
   const bench keys(p, "fla-chunk-delta");
   const check_report of_keys = keys.judge(keys.run());
   const auto& ranges = of_keys.conformance->adequacy.ranges;

@@ -171,7 +171,7 @@ TEST(searches, say_what_is_wrong_in_their_campaign) {
   EXPECT_THAT(refusal(replaced(right, "K = 16", "K = [16, 32]")), HasSubstr("one value on each axis"));
   EXPECT_THAT(refusal(replaced(right, "K = 16", "K = 16\nT = 8")), HasSubstr("T is in [axes] and in [space]"));
   EXPECT_THAT(refusal(replaced(right, "K = 16", "K = 16\nregime = \"typical\"")), HasSubstr("there is no key \"regime\""));
-  EXPECT_THAT(refusal(replaced(right, "generations = 2", "population = 1\ngenerations = 2")), HasSubstr("at least 4"));
+  EXPECT_THAT(refusal(replaced(right, "generations = 2", "population = 1\ngenerations = 2")), HasSubstr("from 4 to"));
   EXPECT_THAT(refusal(replaced(right, "generations = 2", "cpu_minutes = -1")), HasSubstr("cpu_minutes must be above 0"));
   EXPECT_THAT(refusal(search_of("distance")), HasSubstr("goal distance compares two plans"));
   EXPECT_THAT(refusal(search_of("error", "neumann-64", "against = \"fp32\"\n")), HasSubstr("remove the key \"against\""));
