@@ -109,7 +109,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     if (why.empty()) continue;
     out.judged = verdict::vacuous;
     out.reason = "no bit differs, but " + why;
-    out.remedy = "record a run whose outputs are finite, are not all 0, and depend on its inputs";
+    out.remedy = "record the runs on other inputs; a kernel whose outputs are like this on every input is wrong";
     return;
   }
   out.reason = "the bits are the same in all " + std::to_string(o.elements) + " elements of o" +

@@ -206,7 +206,7 @@ void require_same_cotangents(const recorded_run& whole, std::size_t sequence, co
     if (w.has_value() != p.has_value())
       throw format_error(part.problem_path + ": tensor " + name + " is " + (p ? "present here, but " : "absent here, but ") +
                          (w ? "present" : "absent") + " in " + whole.problem_path +
-                         "; gradients are compared for the same cotangents: record both from the same tensors");
+                         "; gradients can only be compared for the same cotangents: give both runs the same " + name);
     if (!w) return;
     if (w->dtype() != p->dtype())
       throw format_error(part.problem_path + ": tensor " + name + " is " + p->dtype() + " here, but " + w->dtype() + " in " +

@@ -70,8 +70,8 @@ check_record record_of(const json& o, const fs::path& file) {
                              p.at("text").get<std::string>()};
     if (sha256_hex(source.text) != p.at("sha256").get<std::string>())
       throw format_error(file.string() + ": the text of plan " + in_quotes(source.name) +
-                         " does not have the sha256 that was recorded for it; the file was changed: "
-                         "restore it, or run the check again");
+                         " in this file does not match the sha256 beside it, so the file was edited; restore it, or run the "
+                         "check again");
     out.plans.push_back(source);
   }
   return out;

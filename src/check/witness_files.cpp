@@ -130,8 +130,7 @@ fs::path located(const fs::path& recorded, const fs::path& verdict_file) {
   if (fs::exists(beside)) return beside;
   if (fs::exists(recorded)) return recorded;
   if (recorded.is_absolute() || is_witness(verdict_file.parent_path()))
-    throw format_error(beside.string() + ": there is no such file, and the verdict " + verdict_file.string() +
-                       " is of it; restore it");
+    throw format_error(beside.string() + ": there is no such file; " + verdict_file.string() + " judges it, so put it back");
   throw format_error(
       verdict_file.string() + ": " + recorded.string() +
       " is neither in the folder of this verdict nor in the current folder; run replay in the folder where the check was run");

@@ -156,8 +156,8 @@ constexpr const char *with_problem = "With PROBLEM: ", *without_problem = "Witho
 void refuse_without_effect(const CLI::App& command, bool given) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || !option->get_description().starts_with(given ? without_problem : with_problem)) continue;
-    throw format_error("report: " + option->get_name() + " has no effect " + (given ? "with" : "without") +
-                       " PROBLEM; leave it out");
+    throw format_error("report: " + option->get_name() + " has no effect " + (given ? "with" : "without") + " PROBLEM; " +
+                       (given ? "" : "name one, or ") + "leave it out");
   }
 }
 

@@ -427,7 +427,7 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
                                   : "the recurrent path is assumed, as no chunk length is known"));
   if (r.path == path_kind::chunk && !r.chunk_size) {
     notes.push_back(where +
-                    ": metadata key chunk_size is absent on the chunk path, so it is not known where the chunks begin; add it");
+                    ": path is chunk, but metadata key chunk_size is absent, so it is not known where the chunks begin; add it");
   }
 
   for (const std::string_view name : gradient_names) {

@@ -321,7 +321,7 @@ void require_shape(const generation& w) {
                            static_cast<std::uint64_t>(offsets.back()) == *w.tokens;
     if (!partition)
       throw domain_error("cu-seqlens must be two or more offsets that begin with 0, never decrease and end with T = " +
-                         std::to_string(*w.tokens));
+                         std::to_string(*w.tokens) + "; these end with " + std::to_string(offsets.back()));
     if (*w.batch != 1) {
       throw shape_error("packed sequences (cu-seqlens, or those of regime varlen) need B = 1, not " + std::to_string(*w.batch));
     }

@@ -356,7 +356,7 @@ class reader {
   std::pair<double, double> interval(const toml::node& node, const std::string& name) const {
     const toml::array* const array = node.as_array();
     if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number())
-      fail(name, node, "must be two numbers, [first, second]");
+      fail(name, node, "must be two numbers, [least, largest]");
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
     if (!(ends.first < ends.second)) fail(name, node, "must be two numbers, the first below the second");
     return ends;

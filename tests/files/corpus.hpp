@@ -377,7 +377,7 @@ inline void add_results(std::vector<corpus_file>& files) {
   add("result-ok-no-path", result_file().drop("path"), "path is absent; the chunk path is assumed");
   add("result-ok-no-path-no-chunk-size", result_file().drop("path").drop("chunk_size"),
       "path is absent; the recurrent path is assumed");
-  add("result-ok-no-chunk-size", result_file().drop("chunk_size"), "chunk_size is absent on the chunk path");
+  add("result-ok-no-chunk-size", result_file().drop("chunk_size"), "path is chunk, but metadata key chunk_size is absent");
   add("result-ok-chunk-size-of-A", result_file().drop("chunk_size").add("A", "F32", "[1,3,2,2]", 48), "from the columns of A");
   add("result-ok-chunk-size-of-Aqk", result_file().drop("chunk_size").add("Aqk", "F32", "[1,3,2,2]", 48),
       "from the columns of Aqk");
