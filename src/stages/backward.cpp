@@ -180,7 +180,8 @@ class backward_head {
     if (wanted("dAqk")) judge_weight_gradients();
     if (wanted("dv")) judge_values();
     judge_inside(decays);
-    if (stored_.missing(find_stage("dinitial_state")->needs).empty()) pass_state(decays);
+    if ((wanted("dh") || wanted("dinitial_state")) && stored_.missing(find_stage("dinitial_state")->needs).empty())
+      pass_state(decays);
   }
 
   void judge_local(chunk_decays& decays) {
@@ -270,11 +271,11 @@ class backward_head {
     const chunk_backward chunk(p_, v_, errors_, decays, given);
     if (!all) return keep_queries(chunk.queries());
     balls dA = chunk.inverse();
-    if (wanted("dAkk")) {
+    if (stored_.find("dAkk") != nullptr) {
       const balls stored = square_of("dAkk", false);
       std::vector<std::size_t> limits(rows_);
       for (std::size_t i = 0; i < rows_; ++i) limits[i] = i;
-      judge("dAkk", stored, dA, &limits);
+      if (wanted("dAkk")) judge("dAkk", stored, dA, &limits);
       dA = stored;
     } else {
       dA = narrow(std::move(dA), {b_.dA, false});
@@ -400,16 +401,20 @@ std::vector<plan_variant> distinct(const std::vector<plan_variant>& all) {
 
 using best_of_stages = std::map<std::string, stage_measurement, std::less<>>;
 
-/// Measures the stages of `empty` by each alternative. `best` takes what leaves fewer elements beyond their bounds, and no more
-/// without one.
+/// Measures the stages of `empty` by each alternative, while they have elements beyond their bounds. `best` takes what leaves
+/// fewer, and no more without a bound.
 void measure_all(const problem& p, const result& r, const stored_tensors& stored, const std::vector<plan_variant>& alternatives,
                  const stage_roundings& roundings, const tallies_of& empty, unsigned threads, best_of_stages& best) {
   const std::vector<head_place> heads = every_head(p, *r.chunk_size);
   const std::size_t group = p.value_heads() / p.key_heads();  // heads that share q and k follow each other
   const arithmetic_errors errors(roundings);
   for (const plan_variant& v : alternatives) {
-    if (!best.empty() && std::none_of(best.begin(), best.end(), [](const auto& one) { return one.second.bad > 0; })) return;
-    std::vector<tallies_of> of_heads(heads.size(), empty);
+    tallies_of bad;
+    for (const auto& [stage, unused] : empty) {
+      if (const auto known = best.find(stage); known == best.end() || known->second.bad > 0) bad.emplace(stage, unused);
+    }
+    if (bad.empty()) return;
+    std::vector<tallies_of> of_heads(heads.size(), bad);
     parallel_for(heads.size() / group, threads, [&](std::size_t i) {
       std::vector<std::unique_ptr<backward_head>> members;
       backward_group_rows shared(p, stored, v, errors, heads[i * group], of_heads[i * group]);
@@ -420,7 +425,7 @@ void measure_all(const problem& p, const result& r, const stored_tensors& stored
       }
       shared.judge();
     });
-    for (const auto& [stage, unused] : empty) {
+    for (const auto& [stage, unused] : bad) {
       tally all = unused;
       for (const tallies_of& one : of_heads) all.merge(one.find(stage)->second);
       stage_measurement m = all.finish();
