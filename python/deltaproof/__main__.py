@@ -12,14 +12,17 @@ PROGRAM = Path(__file__).with_name("_bin") / "deltaproof"
 
 
 def program() -> str:
-    """The program beside this package. Throws: SystemExit with what to do where it is not there."""
+    """The program beside this package. Throws: RuntimeError with what to do where it is not there."""
     if not os.access(PROGRAM, os.X_OK):
-        sys.exit(f"deltaproof: {PROGRAM} is not there; install the package with pip, or use build/release/deltaproof of ./run build")
+        raise RuntimeError(f"deltaproof: {PROGRAM} is not there; install the package with pip, or use build/release/deltaproof of ./run build")
     return str(PROGRAM)
 
 
 def main() -> None:
-    found = program()
+    try:
+        found = program()
+    except RuntimeError as missing:
+        sys.exit(str(missing))
     sys.stdout.flush()
     os.execv(found, ["deltaproof", *sys.argv[1:]])
 

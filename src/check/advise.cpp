@@ -71,8 +71,9 @@ void set_limit(const looked_at& head, const plan_variant& base, const advise_opt
   const head_output run = emulate_head(head.all(), base);
   const double own = head.errors(run, infinity).worst;
   if (!options.accuracy && std::isinf(own))
-    throw domain_error("advise: on this problem the outputs or the state of the unchanged plan " + out.base +
-                       " are not finite, so 8 times its error is no limit; name another plan (" +
+    throw domain_error("advise: the relative error of the unchanged plan " + out.base +
+                       " is infinite (what it gives is not finite, or the exact numbers are 0), so 8 times it is no limit; name "
+                       "another plan (" +
                        (out.kind == "chunk" ? "--chunk-plan" : "--recurrent-plan") + "), or give --accuracy");
   out.limit = options.accuracy.value_or(allowed_ratio * own);
   out.limit_says = options.accuracy
@@ -278,13 +279,17 @@ advice advise(const problem& p, const advise_options& options) {
                        ": the outputs or the state are not finite even in fp64, so no choice can be adequate; deltaproof inspect "
                        "says what is unusual about the inputs");
   const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
-  try {
-    out.kinds.push_back(advise_states(p, head, options));
-  } catch (const format_error& e) {
-    throw format_error("advise: --recurrent-plan " + options.recurrent_plan + ": " + e.what());
-  }
+  const auto by = [&](const char* option, const std::string& named, const auto& advised) {
+    try {
+      out.kinds.push_back(advised(named));
+    } catch (const format_error& e) {
+      throw format_error("advise: " + (named.empty() ? "" : option + named + ": ") + e.what());
+    }
+  };
+  by("--recurrent-plan ", options.recurrent_plan, [&](const std::string&) { return advise_states(p, head, options); });
   if (!stopped())
-    out.kinds.push_back(advise_chunks(p, head, options.chunk_plan.empty() ? first_chunk_plan(p) : options.chunk_plan, options));
+    by("--chunk-plan ", options.chunk_plan,
+       [&](const std::string& named) { return advise_chunks(p, head, named.empty() ? first_chunk_plan(p) : named, options); });
   if (!stopped() && p.g) out.kinds.push_back(advise_decays(p, head, options));
   out.stopped = stopped();
   return out;

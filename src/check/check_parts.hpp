@@ -104,6 +104,8 @@ struct judged_gradients {
 [[nodiscard]] const judged_statistic* closest(const plan_report& plan, const std::string& tensor, norm_kind norm);
 /// The first bad stage of the kernel; of the plan where the kernel keeps one that is inadequate.
 [[nodiscard]] std::string first_bad_of(const plan_report& plan);
+/// Stored stages that were not recomputed. Outputs and gradients are compared with the reference and are none of them.
+[[nodiscard]] std::vector<unjudged_stage> stages_without_bounds(const plan_report& plan);
 [[nodiscard]] bool judged_without_faults(const check_report& report);
 /// What divergences do where a tensor is not judged for them.
 [[nodiscard]] std::string range_is_left(std::string_view tensor);

@@ -33,6 +33,17 @@ std::string first_bad_of(const plan_report& plan) {
   return plan.first_bad_stage.empty() && !plan.adequacy.adequate ? plan.adequacy.stage : plan.first_bad_stage;
 }
 
+std::vector<unjudged_stage> stages_without_bounds(const plan_report& plan) {
+  std::vector<unjudged_stage> out;
+  if (!plan.measured_stages) return out;
+  for (const unjudged_stage& u : plan.measured_stages->unjudged) {
+    const stage_row* const row = find_stage(u.name);
+    const bool is_stage = row != nullptr && (row->part == stage_part::stages || row->part == stage_part::backward_stages);
+    if (u.stored && is_stage) out.push_back(u);
+  }
+  return out;
+}
+
 bool judged_without_faults(const check_report& report) {
   return report.conformance && report.conformance->judged && !report.conformance->power.ran && !report.conformance->stopped;
 }
@@ -76,9 +87,7 @@ std::string joined(const std::vector<std::string>& names) {
 /// Stored stages that no bound was derived for, those of one reason together; empty if there is none.
 std::string without_bounds_text(const plan_report& plan) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
-  if (!plan.measured_stages) return {};
-  for (const unjudged_stage& u : plan.measured_stages->unjudged) {
-    if (!u.stored) continue;
+  for (const unjudged_stage& u : check_detail::stages_without_bounds(plan)) {
     const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == u.reason; });
     if (known == reasons.end())
       reasons.push_back({u.reason, {u.name}});

@@ -238,15 +238,6 @@ json stages_json(const plan_report& plan) {
   return list;
 }
 
-json stages_without_bounds(const plan_report& plan) {
-  json list = json::array();
-  if (!plan.measured_stages) return list;
-  for (const unjudged_stage& u : plan.measured_stages->unjudged) {
-    if (u.stored) list.push_back({{"name", u.name}, {"reason", u.reason}});
-  }
-  return list;
-}
-
 json names(const std::vector<const fault*>& list) {
   json j = json::array();
   for (const fault* f : list) j.push_back(f->name);
@@ -287,7 +278,9 @@ void conformance_json(const check_report& report, json& j) {
                    {"range_warnings", std::move(warnings)},
                    {"reason", a.reason.empty() ? json(nullptr) : json(a.reason)}};
   j["stages"] = stages_json(plan);
-  j["stages_without_bounds"] = stages_without_bounds(plan);
+  j["stages_without_bounds"] = json::array();
+  for (const unjudged_stage& u : check_detail::stages_without_bounds(plan))
+    j["stages_without_bounds"].push_back({{"name", u.name}, {"reason", u.reason}});
   const std::string first_bad = first_bad_of(plan);
   j["first_bad_stage"] = first_bad.empty() ? json(nullptr) : json(first_bad);
   j["first_bad_is"] = plan.first_bad_stage.empty() ? json(nullptr) : json(plan.first_bad_is_stage ? "stage" : "tensor");

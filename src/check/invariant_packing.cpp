@@ -146,7 +146,9 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
   out.gave.o = stacked_rows(parts, "o", [](const recorded_run& r) -> const tensor& { return r.gave.o; });
   for (const auto list : {&result::stages, &result::backward_stages}) {
     for (auto& [name, t] : out.gave.*list) {
-      t = stacked_rows(parts, name, [&](const recorded_run& r) -> const tensor& { return held(r.gave.*list, name, "stage", r); });
+      t = stacked_rows(parts, name, [&, &name = name](const recorded_run& r) -> const tensor& {
+        return held(r.gave.*list, name, "stage", r);
+      });
     }
   }
   stack_gradients(parts, sequences, out);

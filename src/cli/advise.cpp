@@ -66,10 +66,7 @@ int run(const advise_arguments& args, const common_options& common) {
   options.wanted = args.wanted;
   options.threads = common.threads;
   options.stop = &stop_requested();
-  if (!args.output.empty()) {
-    common.files.require_apart();
-    make_folder(args.output);
-  }
+  if (!args.output.empty()) common.files.require_apart();
   const advice found = [&] {
     progress_line line("choices");
     options.progress = [&line](const char*, double share) { line.update(share); };

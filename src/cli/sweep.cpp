@@ -115,8 +115,10 @@ int run_list(const campaign& c, const sweep_arguments& args, const common_option
     j["tasks"].push_back({{"index", i}, {"key", t.key}, {"state", word}, {"task", t.line}, {"command", command_of(c, t)}});
   }
   if (c.search && c.proposals.empty())
-    std::cerr << "deltaproof: " << args.campaign << ": no tasks yet, an optimiser proposes them: run python -m deltaproof.sweep "
-              << args.campaign << " -o DIR\n";
+    std::cerr << "deltaproof: " << args.campaign << ": no tasks" << (args.folder.empty() ? "" : " yet")
+              << ", an optimiser proposes them"
+              << (args.folder.empty() ? "; -o DIR lists those that the folder of a search holds\n"
+                                      : ": run python -m deltaproof.sweep " + args.campaign + " -o " + args.folder + "\n");
   publish(common, {"sweep", text, j.dump(1, ' ', false, json::error_handler_t::replace) + "\n", {}, {}, true});
   return 0;
 }

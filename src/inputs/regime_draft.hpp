@@ -193,8 +193,7 @@ void queries_along_outputs(draft& d);
 /// The law that leaves beta to the task of the regime, and the gates to the regime law.
 inline constexpr std::string_view beta_of_task = "regime";
 
-/// Whether beta or gate names a law or is a decimal. Throws: format_error that lists the names there are.
-// Throws: format_error that lists the laws, domain_error of a number that `f` does not hold.
+/// Throws: format_error that lists the laws, domain_error of a number that `f` does not hold.
 void require_beta_law(std::string_view name, const format& f);
 void require_gate_law(std::string_view name, const format& f);
 // `values` rounded to `f`. Throws: domain_error where a number is beyond its range.

@@ -247,27 +247,34 @@ class sense {
       fail("[hardware] accumulator_bits is not stated; [A] order = \"tensor-core\" needs it");
     if (!p_.hardware.truncation)
       fail("[A] order = \"tensor-core\" truncates, but [hardware] truncation = false; set it to true, or choose another order");
-    require_narrow_sums(p_);
-    for (const plan_exception& e : p_.when) require_narrow_sums(e.change);
+    const auto holds = [](const plan& stated) {
+      return std::find(stated.A.order.begin(), stated.A.order.end(), sum_order::tensor_core) != stated.A.order.end();
+    };
+    if (holds(p_)) require_narrow_sums(p_, p_.dtypes);
+    for (const plan_exception& e : p_.when) {
+      if (holds(e.change.A.order.empty() ? p_ : e.change)) require_narrow_sums(e.change, e.dtypes.empty() ? p_.dtypes : e.dtypes);
+    }
   }
-  /// A run with sums in fp64 is emulated in fp64 throughout, and tensor cores add in fp32.
-  void require_narrow_sums(const plan& stated) const {
-    const bool wide_inputs = std::find(p_.dtypes.begin(), p_.dtypes.end(), fp64) != p_.dtypes.end();
-    for (const auto& [list, key] : {std::pair{&stated.A.accumulate, "[A] accumulate"},
-                                    {&stated.u.accumulate, "[u] accumulate"},
-                                    {&stated.w.accumulate, "[w] accumulate"},
-                                    {&stated.state.accumulate, "[state] accumulate"},
-                                    {&stated.o.accumulate, "[o] accumulate"},
-                                    {&stated.backward.accumulate, "[backward] accumulate"},
-                                    {&stated.backward.dg, "[backward] dg"},
-                                    {&stated.backward.group_sum, "[backward] group_sum"}}) {
-      for (const format_choice& one : *list) {
+  /// A run with sums in fp64 is emulated in fp64 throughout, and tensor cores add in fp32. What an exception does not state is
+  /// the plan's own.
+  void require_narrow_sums(const plan& stated, const choices<format>& dtypes) const {
+    const bool wide_inputs = std::find(dtypes.begin(), dtypes.end(), fp64) != dtypes.end();
+    const auto require = [&](const char* key, const choices<format_choice>& own, const choices<format_choice>& above) {
+      for (const format_choice& one : own.empty() ? above : own) {
         const bool of_inputs = one.which == format_choice::kind::x || one.which == format_choice::kind::given;
         if (!(of_inputs ? wide_inputs : one.which == format_choice::kind::fixed && one.value == fp64)) continue;
         fail("[A] order = \"tensor-core\" needs sums in fp32, and " + std::string(key) + " is fp64" +
              (of_inputs ? " where the inputs are" : "") + "; set it to fp32, or choose another order");
       }
-    }
+    };
+    require("[A] accumulate", stated.A.accumulate, p_.A.accumulate);
+    require("[u] accumulate", stated.u.accumulate, p_.u.accumulate);
+    require("[w] accumulate", stated.w.accumulate, p_.w.accumulate);
+    require("[state] accumulate", stated.state.accumulate, p_.state.accumulate);
+    require("[o] accumulate", stated.o.accumulate, p_.o.accumulate);
+    require("[backward] accumulate", stated.backward.accumulate, p_.backward.accumulate);
+    require("[backward] dg", stated.backward.dg, p_.backward.dg);
+    require("[backward] group_sum", stated.backward.group_sum, p_.backward.group_sum);
   }
 
   const plan& p_;

@@ -37,7 +37,7 @@ void judge_backward_stages(const gradient_trial& t, plan_report& out) {
   const bool whole = std::all_of(t.lanes.begin(), t.lanes.end(), [](const gradient_lane& at) { return at.whole; });
   if (!whole || !stores_what_the_plan_stores(t)) {
     const char* const why = whole ? "the kernel stores more bits than its plan, and bounds know the plan's roundings only"
-                                  : "a head leaves the range of its formats in the backward pass";
+                                  : "an exact state, its cotangent or a gradient leaves the range of its format";
     for (const auto& [name, stage] : t.r.backward_stages) out.measured_stages->unjudged.push_back({name, why, true});
     return;
   }

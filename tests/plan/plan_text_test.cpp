@@ -219,6 +219,9 @@ TEST(plan_text, states_what_hardware_its_words_need) {
   expect_refused(plan_lines(t).set("u", "accumulate", "[\"fp32\", \"fp64\"]"),
                  {"[A] order = \"tensor-core\" needs sums in fp32", "[u] accumulate is fp64"});
   expect_refused(plan_lines(t).append("[[when]]\nchunk = 64\nbackward.dg = \"fp64\"\n"), {"[backward] dg is fp64"});
+  const std::string wide = "[[when]]\nchunk = 64\nu.accumulate = \"fp64\"\nA.order = ";
+  expect_refused(plan_lines(t).append(wide + "\"tensor-core\"\n"), {"[u] accumulate is fp64"});
+  EXPECT_NO_THROW((void)plan_lines(t).append(wide + "\"pairwise\"\n").read()) << "never both at once";
   t.set("", "dtypes", "[\"bf16\", \"fp64\"]").set("o", "accumulate", "\"X\"");
   expect_refused(t, {"[o] accumulate is fp64 where the inputs are"});
   EXPECT_NO_THROW((void)t.set("A", "order", "\"pairwise\"").read());

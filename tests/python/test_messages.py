@@ -100,7 +100,7 @@ def test_a_program_that_is_not_there_is_named(monkeypatch):
         ("local", "out", "--cluster local needs distributed: pip install distributed"),
         ("k8s", "out", "--cluster k8s is not a kind of cluster"),
         ("local:x", "out", "x is not a number of processes; give local:N"),
-        ("here", "c.toml", "no folder can be made there"),
+        ("here", "c.toml", "cannot make the folder"),
     ],
 )
 def test_a_sweep_that_cannot_start_says_why(tmp_path, where, output, says):

@@ -271,7 +271,7 @@ TEST(gradients_by_plan, stages_that_cannot_be_recomputed_are_named_with_the_reas
   for (const auto& one : nlohmann::json::parse(to_json(report, {})).at("stages_without_bounds"))
     said[one["name"]] = one["reason"];
   EXPECT_EQ(said["dw"], "h is not stored");
-  EXPECT_THAT(said["dk"], HasSubstr("the update rule makes the step depend on k"));
+  EXPECT_EQ(said.count("dk"), 0U) << "compared with the exact gradient";
   EXPECT_THAT(to_text(report, {}), HasSubstr("\nno bounds "));
   EXPECT_THAT(to_text(report, {}), HasSubstr("dw"));
   EXPECT_EQ(said.count("dh"), 0U);
