@@ -268,8 +268,8 @@ TEST(gradients_by_plan, stages_that_cannot_be_recomputed_are_named_with_the_reas
   const check_report report = judged(p, r, declared.name);
   EXPECT_NE(report.judged, verdict::refuted) << report.reason;
   std::map<std::string, std::string> said;
-  for (const auto& one : nlohmann::json::parse(to_json(report, {})).at("stages_without_bounds"))
-    said[one["name"]] = one["reason"];
+  const auto json = nlohmann::json::parse(to_json(report, {}));
+  for (const auto& one : json.at("stages_without_bounds")) said[one["name"]] = one["reason"];
   EXPECT_EQ(said["dw"], "h is not stored");
   EXPECT_EQ(said.count("dk"), 0U) << "compared with the exact gradient";
   EXPECT_THAT(to_text(report, {}), HasSubstr("\nno bounds "));
