@@ -127,7 +127,7 @@ class Verdict:
 
 
 #: What the library says of a result that is taken for one of the recurrent path, or whose chunk length is not known.
-_NEEDS_CHUNKS = "the path is recurrent|on the recurrent path|the chunk length"
+_NEEDS_CHUNKS = "the path is recurrent|on the recurrent path|(the|its) chunk length"
 
 
 @contextlib.contextmanager
