@@ -39,6 +39,7 @@ bool is_ours(const std::string& name) { return name.ends_with(".toml"); }
 
 /// The plans of what is adequate, and of what is refused beside it.
 std::size_t write_plans(const std::string& folder, const advice& found) {
+  make_folder(folder);
   file_batch files;
   std::size_t written = 0;
   const auto add = [&](const advised_choice& c) {
