@@ -281,15 +281,14 @@ advice advise(const problem& p, const advise_options& options) {
   const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
   const auto by = [&](const char* option, const std::string& named, const auto& advised) {
     try {
-      out.kinds.push_back(advised(named));
+      out.kinds.push_back(advised());
     } catch (const format_error& e) {
       throw format_error("advise: " + (named.empty() ? "" : option + named + ": ") + e.what());
     }
   };
-  by("--recurrent-plan ", options.recurrent_plan, [&](const std::string&) { return advise_states(p, head, options); });
-  if (!stopped())
-    by("--chunk-plan ", options.chunk_plan,
-       [&](const std::string& named) { return advise_chunks(p, head, named.empty() ? first_chunk_plan(p) : named, options); });
+  by("--recurrent-plan ", options.recurrent_plan, [&] { return advise_states(p, head, options); });
+  const std::string chunk_plan = options.chunk_plan.empty() ? first_chunk_plan(p) : options.chunk_plan;
+  if (!stopped()) by("--chunk-plan ", options.chunk_plan, [&] { return advise_chunks(p, head, chunk_plan, options); });
   if (!stopped() && p.g) out.kinds.push_back(advise_decays(p, head, options));
   out.stopped = stopped();
   return out;

@@ -72,7 +72,6 @@ std::string check_detail::place(const std::string& tensor, const element_locatio
 namespace {
 
 std::string digits(double x) { return detail::general(x, 6); }
-std::string such(std::size_t count) { return std::to_string(count) + (count == 1 ? " such element" : " such elements"); }
 
 /// The bound that decides `judged`, or that comes closest to deciding otherwise.
 std::string decisive_bound(const tensor_report& t) {
@@ -98,12 +97,12 @@ std::string reason_for(const check_report& c) {
              " where the exact value is " +
              (known ? digits(t.first_nonfinite->want)
                     : "within " + digits(t.first_nonfinite->radius) + " of " + digits(t.first_nonfinite->want)) +
-             "; " + such(t.errors.nonfinite);
+             "; " + detail::counted(t.errors.nonfinite, "such element");
     }
     if (t.first_beyond_range) {
       return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(t.name, *t.first_beyond_range) +
              " where the exact value is " + digits(t.first_beyond_range->want) + ", more than twice the largest number of " +
-             t.dtype + ": infinity, NaN or that largest number was expected; " + such(t.beyond_range);
+             t.dtype + ": infinity, NaN or that largest number was expected; " + detail::counted(t.beyond_range, "such element");
     }
     if (c.judged == verdict::vacuous && t.bounds_are_blind) {
       const metric_bound& b = t.bounds.front();

@@ -53,6 +53,7 @@ bool judged_without_faults(const check_report& report) {
 namespace {
 
 using namespace check_detail;
+using detail::counted;
 using detail::printable_line;
 
 std::string where_text(const std::string& tensor, const element_location& at) {
@@ -64,8 +65,6 @@ std::string where_text(const std::string& tensor, const element_location& at) {
   if (at.element.size() > 1) text += " v " + std::to_string(at.element[1]);
   return text;
 }
-
-std::string counted(std::size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 /// Why no error of a tensor is shown.
 std::string why_not_measured(const tensor_report& t, bool stopped) {

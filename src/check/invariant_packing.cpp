@@ -17,8 +17,7 @@ using run_list = std::span<const recorded_run* const>;
 /// The bytes of the tensors one after the other, each of its part. Throws: format_error if their dtypes differ.
 tensor stacked(run_list parts, const std::vector<const tensor*>& list, std::vector<std::size_t> shape, const std::string& name) {
   std::size_t bytes = 0;
-  const auto file = name == "do" || name == "dfinal_state" || name == "initial_state" ? &recorded_run::problem_path
-                                                                                      : &recorded_run::result_path;
+  const auto file = find_stage(name) == nullptr ? &recorded_run::problem_path : &recorded_run::result_path;
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i]->dtype() != list.front()->dtype())
       throw format_error(parts[i]->*file + ": tensor " + name + " is " + list[i]->dtype() + " here, but " +

@@ -173,6 +173,11 @@ invariant_kind kind_in(const std::string& name, const std::filesystem::path& man
 
 }  // namespace
 
+bool counts_calls(invariant_kind kind) {
+  using enum invariant_kind;
+  return kind == repeat || kind == prefix || kind == split || kind == snapshot || kind == cp;
+}
+
 std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const problem& other, const set_options& options) {
   std::vector<set_call> out{{"whole", {}, p}};
   const std::vector<std::size_t> lengths = lengths_of(p);
@@ -180,9 +185,7 @@ std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const 
     out.push_back({name, "whole", p});
     return out.back();
   };
-  const bool counted = kind == invariant_kind::repeat || kind == invariant_kind::prefix || kind == invariant_kind::split ||
-                       kind == invariant_kind::snapshot || kind == invariant_kind::cp;
-  if (counted && options.calls == 0)
+  if (counts_calls(kind) && options.calls == 0)
     throw domain_error(
         "gen: --calls 0 leaves nothing to compare with the whole; give at least 1 (split, snapshot and cp: at least 2)");
   switch (kind) {

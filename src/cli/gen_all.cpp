@@ -11,6 +11,7 @@
 #include "cli/gen_folder.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/files/text_hash.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -19,8 +20,6 @@ using json = nlohmann::ordered_json;
 
 /// Two chunks of 64 and a part of one: small, and every path between chunks is taken.
 constexpr std::size_t default_tokens = 160;
-
-std::string counted(std::size_t problems) { return std::to_string(problems) + (problems == 1 ? " problem" : " problems"); }
 
 struct made_case {
   std::string name, options;
@@ -42,7 +41,7 @@ std::string suite_text(const std::vector<made_case>& made, const std::string& co
 }
 
 std::string readme_text(std::size_t cases, const std::string& command) {
-  return counted(cases) + " for a delta-rule kernel, made by: " + command + "\n" +
+  return detail::counted(cases, "problem") + " for a delta-rule kernel, made by: " + command + "\n" +
          R"(1. Copy this folder to the GPU machine. NAME.problem.safetensors holds q, k, v, beta and, where the case has them, g, initial_state, cu_seqlens.
 2. Its metadata names op, scale, qk_l2norm, rule, beta_activation and num_householder. Skip the problems that your kernel does not support.
 3. Run the kernel once on each problem, on these very tensors: no cast, no padding, no other seed.
@@ -129,7 +128,7 @@ int run_gen_all(const gen_all_arguments& args, const common_options& common) {
 
   std::string text;
   for (const skipped_case& s : skipped) text += "skipped " + s.name + ": " + s.why + "\n";
-  text += args.folder + ": " + counted(made.size()) + ", suite.toml, README.txt and " + manifest_name + "; " +
+  text += args.folder + ": " + detail::counted(made.size(), "problem") + ", suite.toml, README.txt and " + manifest_name + "; " +
           std::to_string(skipped.size()) + " of " + std::to_string(wanted.size()) +
           " combinations of regime, op and dtype skipped\n";
   json j{{"schema", "deltaproof.generation/1"}, {"output", args.folder}, {"cases", json::array()}, {"skipped", json::array()}};

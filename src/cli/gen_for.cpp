@@ -38,13 +38,11 @@ deltaproof invariant )" +
 
 /// Refuses numbers that the calls of this invariant do not depend on.
 void require_used(invariant_kind kind, const gen_for_arguments& args) {
-  using enum invariant_kind;
-  const bool counted = kind == split || kind == snapshot || kind == cp || kind == prefix || kind == repeat;
   const auto refuse = [&args](const std::string& option) {
     return format_error("gen: " + option + " has no effect with --for " + args.kind + "; leave it out");
   };
-  if (args.calls && !counted) throw refuse("--calls");
-  if (args.drafted && kind != rollback) throw refuse("--drafted");
+  if (args.calls && !counts_calls(kind)) throw refuse("--calls");
+  if (args.drafted && kind != invariant_kind::rollback) throw refuse("--drafted");
 }
 
 }  // namespace

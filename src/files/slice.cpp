@@ -6,6 +6,7 @@
 #include <string>
 
 #include "deltaproof/support/errors.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 
@@ -33,16 +34,15 @@ tensor state_of_head(const tensor& t, std::size_t sequence, std::size_t head) {
   return tensor::from_doubles(t.element_format(), {1, 1, t.dim(2), t.dim(3)}, values, t.name());
 }
 
-std::string counted(std::size_t n, const std::string& thing) { return std::to_string(n) + " " + thing + (n == 1 ? "" : "s"); }
-
 sequence_range range_of(const problem& p, const head_slice& at) {
   const auto sequences = p.sequences();
   if (at.sequence >= sequences.size() || at.value_head >= p.value_heads() || at.tokens > sequences[at.sequence].tokens) {
     throw shape_error(
         "slice: sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", " +
         std::to_string(at.tokens) + " tokens were asked for (sequences and heads are counted from 0); the problem has " +
-        counted(sequences.size(), "sequence") + " and " + counted(p.value_heads(), "head") +
-        (at.sequence < sequences.size() ? ", and this sequence has " + counted(sequences[at.sequence].tokens, "token") : ""));
+        detail::counted(sequences.size(), "sequence") + " and " + detail::counted(p.value_heads(), "head") +
+        (at.sequence < sequences.size() ? ", and this sequence has " + detail::counted(sequences[at.sequence].tokens, "token")
+                                        : ""));
   }
   return sequences[at.sequence];
 }

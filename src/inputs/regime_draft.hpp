@@ -196,7 +196,7 @@ inline constexpr std::string_view beta_of_task = "regime";
 /// Throws: format_error that lists the laws, domain_error of a number that `f` does not hold.
 void require_beta_law(std::string_view name, const format& f);
 void require_gate_law(std::string_view name, const format& f);
-// `values` rounded to `f`. Throws: domain_error where a number is beyond its range.
+/// `values` rounded to `f`. Throws: domain_error where a number is beyond its range.
 tensor tensor_in(const format& f, std::vector<std::size_t> shape, std::vector<double> values, std::string name);
 
 /// Fill d.beta and d.g by the laws that d.spec names.

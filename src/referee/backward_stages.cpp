@@ -53,9 +53,7 @@ void judge_backward_stages(const gradient_trial& t, plan_report& out) {
     s.bias = m.bias.mean;
     if (m.judged == 0) {
       s.judged = verdict::vacuous;
-      s.reason = m.name + (m.unbounded > 0 ? ": no element could be judged: the tensors that it is recomputed from are not "
-                                             "finite, or its recomputation overflows"
-                                           : ": there is no element to judge");
+      s.reason = why_unjudged(m);
     }
     if (m.bad > 0) {
       const bool plans_own = m.bad == m.nonfinite && overflows;

@@ -41,6 +41,7 @@ std::size_t runs_needed(std::size_t keys, std::size_t variants) {
 namespace {
 
 using detail::cell;
+using detail::counted;
 using detail::general;
 using detail::named_pool;
 using detail::pool_set;
@@ -140,7 +141,6 @@ void require_valid(const statistic& s) {
   }
 }
 
-std::string counted(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 std::string degrees_text(std::size_t n) { return counted(n, "degree") + " of freedom"; }
 
 std::size_t count_runs(const std::vector<std::vector<double>>& samples) {

@@ -198,8 +198,10 @@ class overflow_question {
 /// Why not one element of a stage was judged.
 [[nodiscard]] inline std::string why_unjudged(const stage_measurement& m) {
   if (m.unbounded > 0)
-    return m.name + ": no element could be judged: no bound is known for the plan's arithmetic here, or a tensor that " + m.name +
-           " is computed from is missing or not finite";
+    return m.name +
+           ": no element could be judged: a tensor that it is computed from is missing or not finite, its recomputation "
+           "overflows, "
+           "or no bound is known for the arithmetic";
   return m.name + (m.skipped > 0 ? ": every element lies where the exact recurrence diverges or runs of the plan overflow"
                                  : ": there is no element to judge");
 }

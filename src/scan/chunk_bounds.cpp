@@ -8,6 +8,7 @@
 #include <string>
 
 #include "deltaproof/support/errors.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 namespace {

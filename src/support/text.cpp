@@ -33,6 +33,10 @@ std::string head_text(std::string_view tensor, std::size_t head) {
   return (of_keys ? "key head " : "head ") + std::to_string(head);
 }
 
+std::string counted(std::size_t n, std::string_view what) {
+  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
+}
+
 std::string padded(std::string text, std::size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
   return text;

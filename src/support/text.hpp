@@ -10,14 +10,16 @@
 #include <string>
 #include <string_view>
 
-#include "deltaproof/support/errors.hpp"  // shortest
-
 namespace deltaproof::detail {
 
 /// x with `digits` significant digits, no trailing zeros: "0.0312", "1.6e+16".
 [[nodiscard]] std::string general(double x, int digits);
+/// The shortest decimal that reads back as x: "0.1", "1e-09".
+[[nodiscard]] std::string shortest(double x);
 /// x with `digits` digits after the point and an exponent: "3.125e-02".
 [[nodiscard]] std::string scientific(double x, int digits = 3);
+/// "1 run", "2 runs".
+[[nodiscard]] std::string counted(std::size_t n, std::string_view what);
 /// "12.5 %": part of all, all > 0.
 [[nodiscard]] std::string share_text(std::size_t part, std::size_t all);
 /// "head 3"; "key head 3" for a gradient of q or k, which has one for each head of them.

@@ -90,11 +90,7 @@ class campaign_reader {
     c.file = file_;
     c.text = text;
     c.kind = kind_of(root);
-    names known{"kind", "expect", "axes"};
-    if (c.kind != campaign_kind::study) known.push_back("judging");
-    if (c.kind == campaign_kind::recordings) known.push_back("case");
-    if (c.kind == campaign_kind::search) known.insert(known.end(), {"search", "space"});
-    require_known(root, known, "", c.kind);
+    require_known(root, top_keys(c.kind), "", c.kind);
     if (c.kind == campaign_kind::recordings) c.cases = cases_of(text);
     if (c.kind == campaign_kind::search) c.judge.power = false;  // of plans, not of inputs
     read_axes(root, c);
@@ -119,13 +115,19 @@ class campaign_reader {
                       detail::suggestion(others.empty() ? name.str() : "", known));
     }
   }
+  static names top_keys(campaign_kind kind) {
+    names known{"kind", "expect", "axes"};
+    if (kind != campaign_kind::study) known.push_back("judging");
+    if (kind == campaign_kind::recordings) known.push_back("case");
+    if (kind == campaign_kind::search) known.insert(known.end(), {"search", "space"});
+    return known;
+  }
   /// "mutants or study": the kinds of campaigns that have this key, at the top or in [axes].
   static std::string kinds_with(std::string_view key, bool top) {
     std::string out;
     for (const auto& [kind, word] : campaign_kind_names) {
-      const bool has = top ? (key == "judging" && kind != campaign_kind::study) ||
-                                 (key == "case" && kind == campaign_kind::recordings) ||
-                                 ((key == "search" || key == "space") && kind == campaign_kind::search)
+      const names own = top_keys(kind);
+      const bool has = top ? std::find(own.begin(), own.end(), key) != own.end()
                            : std::any_of(known_axes().begin(), known_axes().end(),
                                          [&](const known_axis& a) { return a.name == key && belongs(a, kind); });
       if (has) out += (out.empty() ? "" : " or ") + in_quotes(word);
@@ -362,23 +364,35 @@ class campaign_reader {
                   "[judging]");
     if (const toml::node* n = t.get("false_alarm")) {
       judge.false_alarm = number(*n, "false_alarm");
-      if (!(judge.false_alarm >= 1e-12 && judge.false_alarm <= 0.1))
-        fail(*n, "false_alarm = " + detail::shortest(judge.false_alarm) + "; use a number from 1e-12 to 0.1");
+      require_valid_at(*n, judge);
     }
     if (const toml::node* n = t.get("accuracy")) {
       judge.accuracy = number(*n, "accuracy");
-      if (const auto wrong = wrong_accuracy(*judge.accuracy)) fail(*n, *wrong);
+      require_valid_at(*n, judge);
     }
     if (const toml::node* n = t.get("power")) judge.power = truth(*n, "power");
     if (const toml::node* n = t.get("strict_padding")) judge.strict_padding = truth(*n, "strict_padding");
     if (const toml::node* n = t.get("seed"))
       judge.seed = static_cast<std::uint64_t>(whole(*n, "seed", 0, std::numeric_limits<std::int64_t>::max()));
-    if (const toml::node* n = t.get("max_bits")) judge.max_bits = static_cast<int>(whole(*n, "max_bits", 53, 1024));
+    if (const toml::node* n = t.get("max_bits")) {
+      judge.max_bits = static_cast<int>(whole(*n, "max_bits", 0, std::numeric_limits<int>::max()));
+      require_valid_at(*n, judge);
+    }
     const toml::node* const limits = t.get("max_error");
     const toml::node* const reason = t.get("because");
     if ((limits == nullptr) != (reason == nullptr))
       fail(*node, "the keys \"max_error\" and \"because\" need each other; state both or neither");
     if (limits != nullptr) read_bounds(*limits, reason_in(*reason), judge);
+  }
+  /// The ranges are those of every command; what is wrong is said of its line.
+  void require_valid_at(const toml::node& at, const judging& judge) const {
+    try {
+      require_valid(judge);
+    } catch (const error& e) {
+      constexpr std::string_view from = "check: ";
+      const std::string_view said = e.what();
+      fail(at, std::string(said.starts_with(from) ? said.substr(from.size()) : said));
+    }
   }
   because reason_in(const toml::node& node) const {
     try {

@@ -120,14 +120,15 @@ TEST_F(sweep_tests, what_is_wrong_in_a_campaign_is_said_with_its_line) {
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nT = [-1]\n"),
               HasSubstr("line 5: T must be an integer, 0 or more, or a list of them"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\n[judging]\nfalse_alarm = 2\n"),
-              HasSubstr("line 6: false_alarm = 2; use a number from 1e-12 to 0.1"));
+              HasSubstr("line 6: the false-alarm probability is 2; use a number within [1e-12, 0.1]"));
   const std::string regimes = "kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\n";
   EXPECT_THAT(refused(regimes + "beta = \"0.5\"\n"), HasSubstr(", or a number without quotes"));
   EXPECT_THAT(refused(regimes + "against = \"mine.tml\"\n"), HasSubstr(", or a file ending in .toml"));
   EXPECT_THAT(refused(regimes + "seed = -1\n"), HasSubstr("seed must be an integer, 0 or more, or a list of them, or { from"));
   EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = []\n"),
               EndsWith("regime is an empty list; give a value"));
-  EXPECT_THAT(refused(regimes + "[judging]\nmax_bits = 20\n"), HasSubstr("line 6: max_bits must be an integer from 53 to 1024"));
+  EXPECT_THAT(refused(regimes + "[judging]\nmax_bits = 20\n"),
+              HasSubstr("(max_bits) is 20 bits; use a number within [53, 1024]"));
   EXPECT_THAT(refused(regimes + "[judging]\nbecause = \"x\"\nmax_error = \"o:foo=1\"\n"),
               HasSubstr("line 7: max_error = \"o:foo=1\": there is no metric 'foo'; write [TENSOR:]METRIC=E"));
   EXPECT_THAT(refused("expect = \"measured\"\n" + regimes), HasSubstr("is not a valid value; choose from holds, "));

@@ -32,6 +32,8 @@ struct set_options {
   std::size_t drafted = 5;  ///< tokens that rollback drafts and does not accept
 };
 
+/// Whether the number of calls of its set is `calls`.
+[[nodiscard]] bool counts_calls(invariant_kind kind);
 /// The whole first, then the parts in their order. `other`: a problem of the same shapes, whose tokens rollback drafts. Throws:
 /// format_error for an invariant that has no set (pad), domain_error where the problem is too short for so many calls,
 /// or gradients are asked of one without cotangents.

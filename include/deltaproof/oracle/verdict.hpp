@@ -75,7 +75,7 @@ class because {
 struct bound {
   bound(double limit, because reason) : value{limit}, provenance{std::move(reason)} {
     if (!(limit >= 0)) {
-      throw domain_error("the limit of an error is " + detail::shortest(limit) + "; it must be a number >= 0");
+      throw domain_error("the limit of an error is " + std::to_string(limit) + "; it must be a number >= 0");
     }
   }
   double value;

@@ -35,9 +35,4 @@ struct format_error : error {
 /// `text` between quotes, control characters escaped and what is long cut short: names from files, for messages.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-namespace detail {
-/// The shortest decimal that reads back as x: "0.1", "1e-09".
-[[nodiscard]] std::string shortest(double x);
-}  // namespace detail
-
 }  // namespace deltaproof
