@@ -12,6 +12,7 @@
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/oracle/lower.hpp"
 #include "emulate/lane_rounding.hpp"
+#include "emulate/packs.hpp"
 #include "emulate/products.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 #include "support/parallel.hpp"
@@ -63,6 +64,26 @@ struct eager_head {
   [[nodiscard]] std::size_t rows() const { return step.size(); }
 };
 
+/// sums += factor row, column by column; a vector of sums each, which stays in its register.
+template <class Real>
+struct column_sums {
+  using numbers = pack<Real>;
+  static constexpr std::size_t vectors = state_columns / numbers::count;
+  typename numbers::type at[vectors] = {};
+
+  [[gnu::always_inline]] void add(Real factor, const Real* row) {
+    typename numbers::type by, x;
+    numbers::fill(by, factor);
+    for (std::size_t j = 0; j < vectors; ++j) {
+      numbers::load(x, row + j * numbers::count);
+      at[j] += by * x;
+    }
+  }
+  [[gnu::always_inline]] void store(Real* to) const {
+    for (std::size_t j = 0; j < vectors; ++j) numbers::store(to + j * numbers::count, at[j]);
+  }
+};
+
 /// One block of columns of a head. `state`: K rows of them; `values` and `out`: a row of them for each row of k, for each token.
 template <class Real, class RoundX, class RoundState>
 void run_columns(const eager_head<Real>& h, const RoundX& to_x, const RoundState& kept, Real* state, const Real* values,
@@ -79,33 +100,26 @@ void run_columns(const eager_head<Real>& h, const RoundX& to_x, const RoundState
     for (std::size_t row = 0; row < rows; ++row) {
       const std::size_t t = row / n;
       const Real *const k = all_keys + row * keys, *const q = queries + t * keys, *const a = decay + t * decays;
-      Real sum[columns] = {}, write[columns];
-      if (decays > 0 && row % n == 0) {
-        for (std::size_t i = 0; i < keys; ++i) {
-          const Real ki = k[i], ai = a[decays == 1 ? 0 : i];
-          for (std::size_t j = 0; j < columns; ++j) {
-            const Real x = state_of(state[i * columns + j] * ai);
-            state[i * columns + j] = x;
-            sum[j] += ki * x;
-          }
-        }
-      } else {
-        for (std::size_t i = 0; i < keys; ++i) {
-          for (std::size_t j = 0; j < columns; ++j) sum[j] += k[i] * state[i * columns + j];
-        }
-      }
-      for (std::size_t j = 0; j < columns; ++j) {
-        write[j] = x_of(x_of(values[row * columns + j] - x_of(sum[j])) * step[row]);
-        sum[j] = 0;
-      }
+      Real sum[columns], write[columns];
+      column_sums<Real> predicted, read;
+      const bool decays_now = decays > 0 && row % n == 0;
       for (std::size_t i = 0; i < keys; ++i) {
-        const Real ki = k[i], qi = q[i];
-        for (std::size_t j = 0; j < columns; ++j) {
-          const Real x = state_of(state[i * columns + j] + x_of(ki * write[j]));
-          state[i * columns + j] = x;
-          sum[j] += qi * x;
+        Real* const of_key = state + i * columns;
+        if (decays_now) {
+          const Real ai = a[decays == 1 ? 0 : i];
+          for (std::size_t j = 0; j < columns; ++j) of_key[j] = state_of(of_key[j] * ai);
         }
+        predicted.add(k[i], of_key);
       }
+      predicted.store(sum);
+      for (std::size_t j = 0; j < columns; ++j) write[j] = x_of(x_of(values[row * columns + j] - x_of(sum[j])) * step[row]);
+      for (std::size_t i = 0; i < keys; ++i) {
+        Real* const of_key = state + i * columns;
+        const Real ki = k[i];
+        for (std::size_t j = 0; j < columns; ++j) of_key[j] = state_of(of_key[j] + x_of(ki * write[j]));
+        read.add(q[i], of_key);
+      }
+      read.store(sum);
       // Of the last step of a token it stays.
       for (std::size_t j = 0; j < columns; ++j) out[t * columns + j] = x_of(scale * x_of(sum[j]));
     }

@@ -41,13 +41,21 @@ matrix<double> emulation_detail::head_rows(const tensor& t, std::size_t batch, s
 
 void emulation_detail::move_all(std::span<double> x, const format& own, const format& unit, philox& draw) {
   const double size = 4 * unit_roundoff(unit);
-  std::size_t i = 0;
-  while (i < x.size()) {
-    std::uint64_t bits = draw();
-    for (int part = 0; part < 2 && i < x.size(); ++part, ++i, bits >>= 32) {
-      const double d = static_cast<double>(static_cast<std::int32_t>(bits & 0xffffffffU)) * 0x1p-31;
-      if (std::isfinite(x[i])) x[i] += x[i] * (size * d);
+  constexpr std::size_t block = 256;
+  std::int32_t drawn[block];
+  for (std::size_t first = 0; first < x.size(); first += block) {
+    const std::size_t count = std::min(block, x.size() - first);
+    for (std::size_t i = 0; i < count; i += 2) {
+      const std::uint64_t bits = draw();
+      drawn[i] = static_cast<std::int32_t>(bits & 0xffffffffU);
+      drawn[i + 1] = static_cast<std::int32_t>(bits >> 32);
     }
+    detail::in_widest_vectors([&drawn, size, count, to = x.data() + first]() __attribute__((always_inline)) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const double moved = to[i] + to[i] * (size * (static_cast<double>(drawn[i]) * 0x1p-31));
+        to[i] = std::fabs(to[i]) < std::numeric_limits<double>::infinity() ? moved : to[i];
+      }
+    });
   }
   emulation::narrow(x, {own, false});
 }
@@ -254,35 +262,9 @@ struct token_step {
 template <class S>
 [[gnu::always_inline]] inline void one_pass(const token_step<S>& at, std::size_t keys, std::size_t decay_stride, S* state,
                                             const S* change, S* read, S* predicted) {
-  S sum_read[block_columns], sum_predicted[block_columns], write[block_columns];
-  for (std::size_t j = 0; j < block_columns; ++j) {
-    sum_read[j] = sum_predicted[j] = S(0);
-    write[j] = change[j];
-  }
-  for (std::size_t i = 0; i < keys; ++i) {
-    S* const row = state + i * block_columns;
-    const S ki = at.k[i], qi = at.q[i], ni = at.next[i], a = at.decay[i * decay_stride];
-    for (std::size_t j = 0; j < block_columns; ++j) {
-      const S x = row[j] + ki * write[j];
-      sum_read[j] = sum_read[j] + qi * x;
-      const S kept = x * a;
-      sum_predicted[j] = sum_predicted[j] + ni * kept;
-      row[j] = kept;
-    }
-  }
-  for (std::size_t j = 0; j < block_columns; ++j) {
-    read[j] = sum_read[j];
-    predicted[j] = sum_predicted[j];
-  }
-}
-
-/// The same of double-doubles, whose vectors are made by hand.
-[[gnu::always_inline]] inline void one_pass(const token_step<double_double>& at, std::size_t keys, std::size_t decay_stride,
-                                            double_double* state, const double_double* change, double_double* read,
-                                            double_double* predicted) {
-  using numbers = pack<double_double>;
+  using numbers = pack<S>;
   constexpr std::size_t vectors = block_columns / numbers::count;
-  numbers::type sum_read[vectors] = {}, sum_predicted[vectors] = {}, write[vectors], ki, qi, ni, a;
+  typename numbers::type sum_read[vectors] = {}, sum_predicted[vectors] = {}, write[vectors], ki, qi, ni, a;
   for (std::size_t j = 0; j < vectors; ++j) numbers::load(write[j], change + j * numbers::count);
   for (std::size_t i = 0; i < keys; ++i) {
     numbers::fill(ki, at.k[i]);
@@ -290,8 +272,8 @@ template <class S>
     numbers::fill(ni, at.next[i]);
     numbers::fill(a, at.decay[i * decay_stride]);
     for (std::size_t j = 0; j < vectors; ++j) {
-      double_double* const row = state + i * block_columns + j * numbers::count;
-      numbers::type x;
+      S* const row = state + i * block_columns + j * numbers::count;
+      typename numbers::type x;
       numbers::load(x, row);
       x = x + ki * write[j];
       sum_read[j] = sum_read[j] + qi * x;

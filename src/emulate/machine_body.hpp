@@ -16,6 +16,7 @@
 #include "deltaproof/number/rounding.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "emulate/inverse.hpp"
+#include "emulate/packs.hpp"
 #include "support/widest_vectors.hpp"
 
 namespace deltaproof::emulation_detail {
@@ -63,6 +64,28 @@ std::vector<Real> shifted_reference(std::vector<Real> reference, const plan_vari
     for (Real& x : reference) x += shift;
   }
   return reference;
+}
+
+/// sums[j] = the sum over c of x[c] keys[c key_stride + j] decays[c decay_stride + j], in the order of c. Whole vectors of
+/// columns are read, those behind the last one in vain.
+template <class Real>
+void sum_decayed(std::span<const Real> x, const Real* keys, std::size_t key_stride, const Real* decays, std::size_t decay_stride,
+                 std::span<Real> sums) {
+  using numbers = pack<Real>;
+  deltaproof::detail::in_widest_vectors([=]() __attribute__((always_inline)) {
+    for (std::size_t begin = 0; begin < sums.size(); begin += numbers::count) {
+      typename numbers::type sum = {}, row, key, decay;
+      for (std::size_t c = 0; c < x.size(); ++c) {
+        numbers::fill(row, x[c]);
+        numbers::load(key, keys + c * key_stride + begin);
+        numbers::load(decay, decays + c * decay_stride + begin);
+        sum += row * key * decay;
+      }
+      Real lanes[numbers::count];
+      numbers::store(lanes, sum);
+      std::copy_n(lanes, std::min(numbers::count, sums.size() - begin), sums.data() + begin);
+    }
+  });
 }
 
 template <class Real>

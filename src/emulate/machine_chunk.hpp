@@ -104,12 +104,15 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
     row_decays_.rows.assign(G.rows(), {});
   }
   const matrix<Real> keys = transpose(k), gates = transpose(G);
+  constexpr std::size_t padding = pack<Real>::count;  // sum_decayed reads whole vectors
+  std::vector<Real> padded_keys(keys.entries().begin(), keys.entries().end());
+  padded_keys.resize(keys.size() + padding);
   const auto term_by_term = [&](std::size_t i, std::size_t first, std::size_t last) {
     last = std::min(last, columns[i]);
     if (first >= last) return;
     const std::size_t width = last - first, all = row_of[i] + 1 - first;  // with the row itself
     std::vector<Real>& decays = row_decays_.rows[row_of[i]];
-    if (decays.size() != channels * all) {
+    if (decays.size() != channels * all + padding) {
       decays.resize(channels * all);
       for (std::size_t ch = 0; ch < channels; ++ch) {
         const Real own = G(row_of[i], ch);
@@ -117,13 +120,9 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
         for (std::size_t j = 0; j < all; ++j) decays[ch * all + j] = own - others[j];
       }
       exp2_of_all(decays);
+      decays.resize(channels * all + padding, Real(0));
     }
-    deltaproof::detail::in_widest_vectors([&, sums = out.row(i).data() + first, rows = x.row(i).data(), decay = decays.data(),
-                                           keys_at = keys.data() + first, stride = keys.cols()]() __attribute__((always_inline)) {
-      for (std::size_t ch = 0; ch < channels; ++ch) {
-        for (std::size_t j = 0; j < width; ++j) sums[j] += rows[ch] * keys_at[ch * stride + j] * decay[ch * all + j];
-      }
-    });
+    sum_decayed(x.row(i), padded_keys.data() + first, keys.cols(), decays.data(), all, out.row(i).subspan(first, width));
     for (std::size_t j = 0; options_.in_any_order && j < width; ++j) {
       partial_sums partial;
       for (std::size_t ch = 0; ch < channels; ++ch)

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Neighbouring doubles or double-doubles as one vector: g++ does not make vectors of double-doubles by itself.
+// Neighbouring floats, doubles or double-doubles as one vector. By itself g++ makes no vectors of double-doubles, and clang keeps
+// an array of sums in memory through the loop that adds to it.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,19 @@ namespace deltaproof {
 namespace {
 
 typedef double eight __attribute__((vector_size(64)));
+typedef float sixteen __attribute__((vector_size(64)));
 
 /// Neighbouring numbers at once. Vectors go by reference: how they are passed by value depends on the machine.
 template <class S>
 struct pack;
+template <>
+struct pack<float> {
+  using type = sixteen;
+  static constexpr std::size_t count = 16;
+  [[gnu::always_inline]] static void load(type& to, const float* from) { __builtin_memcpy(&to, from, sizeof(type)); }
+  [[gnu::always_inline]] static void store(float* to, const type& from) { __builtin_memcpy(to, &from, sizeof(type)); }
+  [[gnu::always_inline]] static void fill(type& to, float x) { to = x - type{}; }
+};
 template <>
 struct pack<double> {
   using type = eight;

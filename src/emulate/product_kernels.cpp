@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "emulate/product_kernels.hpp"
 
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace deltaproof::emulation {
 namespace {
@@ -14,18 +19,33 @@ namespace {
 // whole library is compiled with -ffp-contract=off.
 namespace baseline {
 constexpr std::size_t width = 16;
+// sum += a b where a b is exact.
+constexpr bool fuses = false;
+template <class Real, class Vector>
+void fuse(Vector& sum, Real a, const Vector& b) {
+  sum += a * b;
+}
 #include "emulate/product_tiles.inc"
 }  // namespace baseline
 
 #if defined(__x86_64__)
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2")
+#pragma GCC target("avx2,fma")
 #endif
 namespace avx2 {
 constexpr std::size_t width = 32;
+constexpr bool fuses = true;
+template <class Vector>
+[[gnu::always_inline]] inline void fuse(Vector& sum, float a, const Vector& b) {
+  sum = _mm256_fmadd_ps(_mm256_set1_ps(a), b, sum);
+}
+template <class Vector>
+[[gnu::always_inline]] inline void fuse(Vector& sum, double a, const Vector& b) {
+  sum = _mm256_fmadd_pd(_mm256_set1_pd(a), b, sum);
+}
 #include "emulate/product_tiles.inc"  // NOLINT(readability-duplicate-include): once for each set
 }  // namespace avx2
 #if defined(__clang__)
@@ -38,6 +58,15 @@ constexpr std::size_t width = 32;
 #endif
 namespace avx512 {
 constexpr std::size_t width = 64;
+constexpr bool fuses = true;
+template <class Vector>
+[[gnu::always_inline]] inline void fuse(Vector& sum, float a, const Vector& b) {
+  sum = _mm512_fmadd_ps(_mm512_set1_ps(a), b, sum);
+}
+template <class Vector>
+[[gnu::always_inline]] inline void fuse(Vector& sum, double a, const Vector& b) {
+  sum = _mm512_fmadd_pd(_mm512_set1_pd(a), b, sum);
+}
 #include "emulate/product_tiles.inc"  // NOLINT(readability-duplicate-include): once for each set
 }  // namespace avx512
 #if defined(__clang__)
@@ -52,9 +81,9 @@ constexpr std::size_t width = 64;
 std::vector<instruction_set> supported_sets() {
   std::vector<instruction_set> result{instruction_set::baseline};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) result.push_back(instruction_set::avx2);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) result.push_back(instruction_set::avx2);
+  if (result.size() > 1 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
     result.push_back(instruction_set::avx512);
   }
 #endif

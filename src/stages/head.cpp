@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "emulate/products.hpp"
 #include "stages/parts.hpp"
 
 namespace deltaproof::stages_detail {
@@ -20,11 +21,12 @@ double loading(double x, const stage_roundings& r) {
 
 /// Inputs in more bits than the arithmetic has: a kernel may convert them first, or form products of them as they are.
 void load(balls& rows, const stage_roundings& r) {
-  for (std::size_t i = 0; i < rows.rows; ++i) {
-    for (std::size_t c = 0; c < rows.cols; ++c) {
-      const double x = rows.at(i, c).value;
-      rows.set(i, c, {x, loading(x, r)});
-    }
+  if (r.elementwise < 0x1p-40) return;
+  std::vector<double> loaded = rows.value;
+  emulation::narrow(std::span(loaded), {fp32, false});
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    const double x = rows.value[i];
+    if (!(loaded[i] == x)) rows.set(i / rows.cols, i % rows.cols, {x, std::fabs(loaded[i] - x)});
   }
 }
 

@@ -27,21 +27,29 @@ balls narrow(balls x, const narrowing& how) {
     emulation::narrow(std::span(x.value), how);
     return x;
   }
-  std::vector<double> below(x.value.size()), above(x.value.size());
-  for (std::size_t i = 0; i < x.value.size(); ++i) {
-    below[i] = x.value[i] - x.radius[i];
-    above[i] = x.value[i] + x.radius[i];
-  }
+  const std::size_t count = x.value.size();
+  std::vector<double> below(count), above(count);
+  double *const value = x.value.data(), *const radius = x.radius.data(), *const low = below.data(), *const high = above.data();
+  deltaproof::detail::in_widest_vectors([=]() __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      low[i] = value[i] - radius[i];
+      high[i] = value[i] + radius[i];
+    }
+  });
   emulation::narrow(std::span(below), how);
   emulation::narrow(std::span(above), how);
   emulation::narrow(std::span(x.value), how);
-  bool any = false;
-  for (std::size_t i = 0; i < x.value.size(); ++i) {
-    if (x.radius[i] == 0) continue;
-    x.radius[i] = std::max(above[i] - x.value[i], x.value[i] - below[i]);
-    any = any || !(x.radius[i] == 0);
-  }
-  if (!any) x.radius.clear();
+  unsigned any = 0;
+  deltaproof::detail::in_widest_vectors([=, &any]() __attribute__((always_inline)) {
+    unsigned some = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double around = std::max(high[i] - value[i], value[i] - low[i]), now = radius[i] == 0 ? 0 : around;
+      some |= static_cast<unsigned>(!(now == 0));
+      radius[i] = now;
+    }
+    any = some;
+  });
+  if (any == 0) x.radius.clear();
   return x;
 }
 
@@ -337,16 +345,23 @@ std::span<const ball> chunk_decays::channels_between(std::size_t i, std::size_t 
   const auto before = [](std::size_t row) {
     return row < near ? row * (row + 1) / 2 : near * (near + 1) / 2 + (row - near) * near;
   };
-  if (kept_.empty()) {
-    kept_.resize((before(rows) + 1) * channels_);
-    is_kept_.assign(before(rows), false);
+  if (place_.empty()) {
+    place_.assign(before(rows), 0);
+    kept_.resize(channels_);
   }
-  const bool keep = i - j < near;
-  const std::size_t slot = keep ? before(i) + (i - j) : before(rows);
-  ball* const result = &kept_[slot * channels_];
-  if (!keep || !is_kept_[slot]) between(i, j, std::span(result, channels_));
-  if (keep) is_kept_[slot] = true;
-  return {result, channels_};
+  std::size_t at = 0;  // of those that are not kept
+  if (i - j < near) {
+    std::size_t& place = place_[before(i) + (i - j)];
+    at = place;
+    if (place == 0) {
+      at = place = kept_.size();
+      kept_.resize(at + channels_);
+      between(i, j, std::span(&kept_[at], channels_));
+    }
+  } else {
+    between(i, j, std::span(kept_.data(), channels_));
+  }
+  return {&kept_[at], channels_};
 }
 
 }  // namespace deltaproof::stages_detail

@@ -193,7 +193,7 @@ class chunk_decays {
   balls g_;
   std::vector<double> sum_, magnitude_;  // of the finite gates so far
   std::vector<ball> kept_;
-  std::vector<bool> is_kept_;
+  std::vector<std::size_t> place_;
   std::vector<std::size_t> reset_;  // 1 + the last row up to here whose decay is 0; 0: none
 };
 

@@ -3,6 +3,7 @@
 #include "stages/tally.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -171,18 +172,30 @@ void tally::add(stage_place place, std::span<const double> got, std::span<const 
 
 namespace {
 
-/// term(0) + ... + term(count - 1), in eight sums side by side.
-template <class Term>
-[[gnu::always_inline]] inline double sum_of(std::size_t count, const Term& term) {
+/// term(0) + ... + term(count - 1) of each term, in eight sums side by side; of all terms in one pass, for each sum waits for
+/// itself alone.
+template <class... Terms>
+[[gnu::always_inline]] inline std::array<double, sizeof...(Terms)> sums_of(std::size_t count, const Terms&... terms) {
   constexpr std::size_t lanes = 8;
-  double sums[lanes] = {}, sum = 0;
+  double sums[sizeof...(Terms)][lanes] = {};
+  std::array<double, sizeof...(Terms)> out{};
   const std::size_t whole = count / lanes * lanes;
   for (std::size_t i = 0; i < whole; i += lanes) {
-    for (std::size_t j = 0; j < lanes; ++j) sums[j] += term(i + j);
+    std::size_t at = 0;
+    const auto add = [&](const auto& term) __attribute__((always_inline)) {
+      for (std::size_t j = 0; j < lanes; ++j) sums[at][j] += term(i + j);
+      ++at;
+    };
+    (add(terms), ...);
   }
-  for (std::size_t i = whole; i < count; ++i) sum += term(i);
-  for (const double x : sums) sum += x;
-  return sum;
+  for (std::size_t i = whole; i < count; ++i) {
+    std::size_t at = 0;
+    ((out[at++] += terms(i)), ...);
+  }
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    for (const double x : sums[at]) out[at] += x;
+  }
+  return out;
 }
 
 }  // namespace
@@ -221,13 +234,18 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
     most = std::bit_cast<double>(largest);
     const auto square = [=](std::size_t i)
                             __attribute__((always_inline)) { return ratio[i] < infinity ? ratio[i] * ratio[i] : 0; };
-    squares = sum_of(count, square);
-    ratio_fourths_ += sum_of(count, [=](std::size_t i) __attribute__((always_inline)) { return square(i) * square(i); });
-    open_squares_ += sum_of(count, [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i]; });
-    expected_squares_ +=
-        sum_of(count, [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i] + lost[i] * lost[i]; });
-    bias_sum_ += sum_of(count, [=](std::size_t i) __attribute__((always_inline)) { return ulps[i]; });
-    bias_squares_ += sum_of(count, [=](std::size_t i) __attribute__((always_inline)) { return ulps[i] * ulps[i]; });
+    const auto sums = sums_of(
+        count, square, [=](std::size_t i) __attribute__((always_inline)) { return square(i) * square(i); },
+        [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i]; },
+        [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i] + lost[i] * lost[i]; },
+        [=](std::size_t i) __attribute__((always_inline)) { return ulps[i]; },
+        [=](std::size_t i) __attribute__((always_inline)) { return ulps[i] * ulps[i]; });
+    squares = sums[0];
+    ratio_fourths_ += sums[1];
+    open_squares_ += sums[2];
+    expected_squares_ += sums[3];
+    bias_sum_ += sums[4];
+    bias_squares_ += sums[5];
   });
   measured_.judged += count;
   measured_.bias.count += biased;

@@ -16,7 +16,8 @@ namespace deltaproof::detail {
 
 #if DELTAPROOF_CHOOSES_VECTORS
 template <class Loop>
-[[gnu::target("arch=x86-64-v4")]] void in_vectors_of_v4(const Loop& loop) {
+[[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,avx512cd,fma,bmi,bmi2,lzcnt,movbe,f16c")]] void in_vectors_of_v4(
+    const Loop& loop) {
   loop();
 }
 template <class Loop>

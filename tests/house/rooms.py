@@ -40,6 +40,7 @@ SHARED = {
     "inputs/regime_draft.hpp",  # inverse: its matrices are made of the regimes' keys
     "emulate/products.hpp",  # referee, check, studies: rounding at run time
     "emulate/lane_rounding.hpp",  # check: the low-precision loop rounds in vectors
+    "emulate/packs.hpp",  # check: and adds in them
     "emulate/fault.hpp",  # referee: what each planted fault needs
     "study/markdown.hpp",  # claims: their ledger is a page
     "study/toml_section.hpp",  # claims: they are rows of TOML
