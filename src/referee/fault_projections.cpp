@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "deltaproof/number/random.hpp"
+#include "support/sums.hpp"
 #include "support/widest_vectors.hpp"
 
 namespace deltaproof::referee_detail {
@@ -33,10 +34,12 @@ void add(const by_run& x, by_run& to) {
 
 double inner(const flat& x, const flat& y) {
   double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double product = static_cast<double>(x[i]) * static_cast<double>(y[i]);
-    if (std::isfinite(product)) sum += product;
-  }
+  detail::in_widest_vectors([&, a = x.data(), b = y.data(), count = x.size()]() __attribute__((always_inline)) {
+    sum = detail::sums_of(count, [=](std::size_t i) __attribute__((always_inline)) {
+      const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
+      return std::fabs(product) < std::numeric_limits<double>::infinity() ? product : 0;
+    })[0];
+  });
   return sum;
 }
 
@@ -209,10 +212,12 @@ std::vector<fault_sums> sums_of(const tensor_errors& x, const run_without& plain
     const flat& d = *differences[f];
     fault_sums& s = out[f];
     s.own = inner(d, d);
-    for (const float entry : d) {
-      const double square = static_cast<double>(entry) * static_cast<double>(entry);
-      s.fourths += square * square;
-    }
+    deltaproof::detail::in_widest_vectors([&, x = d.data(), count = d.size()]() __attribute__((always_inline)) {
+      s.fourths = deltaproof::detail::sums_of(count, [=](std::size_t i) __attribute__((always_inline)) {
+        const double square = static_cast<double>(x[i]) * static_cast<double>(x[i]);
+        return square * square;
+      })[0];
+    });
     // Of no use for a fault that is no larger than rounding.
     s.directions = s.own > of_base ? directions_of(d, x.columns) : 0;
     s.without = inner(plain.error, d);

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "support/sums.hpp"
 #include "support/widest_vectors.hpp"
 
 namespace deltaproof::referee_detail {
@@ -224,7 +225,12 @@ void add_norms(const double* from, std::size_t count, lane_norms& to) {
   const double largest = std::bit_cast<double>(bits);
   const bool finite = std::isfinite(largest);
   // Scaled: squares of errors may leave the range of fp64 where the errors do not.
-  for (std::size_t i = 0; i < count && finite && largest > 0; ++i) squares += (from[i] / largest) * (from[i] / largest);
+  detail::in_widest_vectors([&, used = finite && largest > 0 ? count : 0]() __attribute__((always_inline)) {
+    squares = detail::sums_of(used, [=](std::size_t i) __attribute__((always_inline)) {
+      const double x = from[i] / largest;
+      return x * x;
+    })[0];
+  });
   to.rms.push_back(!finite ? infinity : count == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(count)));
   to.max.push_back(finite ? largest : infinity);
 }

@@ -3,7 +3,6 @@
 #include "stages/tally.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,6 +12,7 @@
 
 #include "emulate/products.hpp"
 #include "stages/parts.hpp"
+#include "support/sums.hpp"
 #include "support/widest_vectors.hpp"
 
 namespace deltaproof {
@@ -170,36 +170,6 @@ void tally::add(stage_place place, std::span<const double> got, std::span<const 
   }
 }
 
-namespace {
-
-/// term(0) + ... + term(count - 1) of each term, in eight sums side by side; of all terms in one pass, for each sum waits for
-/// itself alone.
-template <class... Terms>
-[[gnu::always_inline]] inline std::array<double, sizeof...(Terms)> sums_of(std::size_t count, const Terms&... terms) {
-  constexpr std::size_t lanes = 8;
-  double sums[sizeof...(Terms)][lanes] = {};
-  std::array<double, sizeof...(Terms)> out{};
-  const std::size_t whole = count / lanes * lanes;
-  for (std::size_t i = 0; i < whole; i += lanes) {
-    std::size_t at = 0;
-    const auto add = [&](const auto& term) __attribute__((always_inline)) {
-      for (std::size_t j = 0; j < lanes; ++j) sums[at][j] += term(i + j);
-      ++at;
-    };
-    (add(terms), ...);
-  }
-  for (std::size_t i = whole; i < count; ++i) {
-    std::size_t at = 0;
-    ((out[at++] += terms(i)), ...);
-  }
-  for (std::size_t at = 0; at < out.size(); ++at) {
-    for (const double x : sums[at]) out[at] += x;
-  }
-  return out;
-}
-
-}  // namespace
-
 /// As add_one of each, where all is finite and nothing overflows: in loops without branches.
 void tally::add_plain(stage_place place, std::span<const double> got, std::span<const double> want,
                       std::span<const double> error) {
@@ -234,7 +204,7 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
     most = std::bit_cast<double>(largest);
     const auto square = [=](std::size_t i)
                             __attribute__((always_inline)) { return ratio[i] < infinity ? ratio[i] * ratio[i] : 0; };
-    const auto sums = sums_of(
+    const auto sums = deltaproof::detail::sums_of(
         count, square, [=](std::size_t i) __attribute__((always_inline)) { return square(i) * square(i); },
         [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i]; },
         [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i] + lost[i] * lost[i]; },
