@@ -72,7 +72,7 @@ struct column_sums {
   typename numbers::type at[vectors] = {};
 
   [[gnu::always_inline]] void add(Real factor, const Real* row) {
-    typename numbers::type by, x;
+    typename numbers::type by{}, x;
     numbers::fill(by, factor);
     for (std::size_t j = 0; j < vectors; ++j) {
       numbers::load(x, row + j * numbers::count);

@@ -264,7 +264,7 @@ template <class S>
                                             const S* change, S* read, S* predicted) {
   using numbers = pack<S>;
   constexpr std::size_t vectors = block_columns / numbers::count;
-  typename numbers::type sum_read[vectors] = {}, sum_predicted[vectors] = {}, write[vectors], ki, qi, ni, a;
+  typename numbers::type sum_read[vectors] = {}, sum_predicted[vectors] = {}, write[vectors], ki{}, qi{}, ni{}, a{};
   for (std::size_t j = 0; j < vectors; ++j) numbers::load(write[j], change + j * numbers::count);
   for (std::size_t i = 0; i < keys; ++i) {
     numbers::fill(ki, at.k[i]);

@@ -74,7 +74,7 @@ void sum_decayed(std::span<const Real> x, const Real* keys, std::size_t key_stri
   using numbers = pack<Real>;
   deltaproof::detail::in_widest_vectors([=]() __attribute__((always_inline)) {
     for (std::size_t begin = 0; begin < sums.size(); begin += numbers::count) {
-      typename numbers::type sum = {}, row, key, decay;
+      typename numbers::type sum{}, row{}, key, decay;
       for (std::size_t c = 0; c < x.size(); ++c) {
         numbers::fill(row, x[c]);
         numbers::load(key, keys + c * key_stride + begin);
