@@ -214,6 +214,16 @@ TEST(products, a_tiny_accumulator_decides_a_tie) {
   }
 }
 
+// (1 + 2^-12)^2 has 25 bits, and its last one is lost where the product is rounded by itself.
+TEST(products, of_one_bit_too_many_are_rounded_before_they_are_added) {
+  const std::vector<float> a(16, 1 + 0x1p-12F), b(1, 1 + 0x1p-12F);
+  for (const instruction_set set : supported_sets()) {
+    std::vector<float> c(16, -1);
+    multiply(product<float>{a.data(), 1, b.data(), 1, c.data(), 1, 16, 1, 1}, {}, kernels_of(set));
+    for (const float x : c) EXPECT_EQ(x, 0x1p-11F);
+  }
+}
+
 template <class Generation, format F>
 void expect_block_model() {
   constexpr core_parameters model = core_model<Generation, F>;
