@@ -165,7 +165,7 @@ class chunk_decays {
   [[nodiscard]] ball cumulative(std::size_t row, std::size_t channel) const;
   /// e^{G_i - G_j}, i >= j, with the errors of the difference and of the exponential.
   [[nodiscard]] ball between(std::size_t i, std::size_t j, std::size_t channel) const;
-  /// between(i, j, c) of every channel c, kept for rows that are near each other.
+  /// between(i, j, c) of every channel c, kept for rows that are near each other. What is answered is there until the next call.
   std::span<const ball> channels_between(std::size_t i, std::size_t j);
   /// e^{G_i}: the decay since the chunk began.
   [[nodiscard]] ball since_start(std::size_t i, std::size_t channel) const;
@@ -193,7 +193,7 @@ class chunk_decays {
   balls g_;
   std::vector<double> sum_, magnitude_;  // of the finite gates so far
   std::vector<ball> kept_;
-  std::vector<std::size_t> place_;
+  std::vector<std::size_t> place_;  // of a pair of rows in kept_; 0: not made yet
   std::vector<std::size_t> reset_;  // 1 + the last row up to here whose decay is 0; 0: none
 };
 
