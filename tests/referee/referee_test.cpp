@@ -467,6 +467,7 @@ TEST(referee, what_overflows_before_the_inverse_is_named) {
   const check_report of_gates = check(gated, r, options);
   EXPECT_THAT(of_gates.reason, HasSubstr("[gate] form \"factored\" makes a gate factor of 2^"));
   EXPECT_EQ(nlohmann::json::parse(to_json(of_gates, {})).at("first_bad_stage"), "A");
+  for (const range_report& x : of_gates.conformance->adequacy.ranges) EXPECT_NE(x.what, "A") << "the gate is reason enough";
 
   // beta |k|^2 is near 1, and k k^T alone is beyond fp32.
   problem p = small(op_kind::delta_rule, "repeated", 70);
