@@ -66,8 +66,8 @@ std::vector<Real> shifted_reference(std::vector<Real> reference, const plan_vari
   return reference;
 }
 
-/// sums[j] = the sum over c of x[c] keys[c key_stride + j] decays[c decay_stride + j], in the order of c. Whole vectors of
-/// columns are read, those behind the last one in vain.
+/// sums[j] = the sum over c of x[c] keys[c key_stride + j] decays[c decay_stride + j], in the order of c. Whole vectors are read:
+/// `keys` and `decays` must go on for one vector behind their last column.
 template <class Real>
 void sum_decayed(std::span<const Real> x, const Real* keys, std::size_t key_stride, const Real* decays, std::size_t decay_stride,
                  std::span<Real> sums) {

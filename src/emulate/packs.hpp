@@ -20,21 +20,18 @@ typedef float sixteen __attribute__((vector_size(64)));
 /// Neighbouring numbers at once. Vectors go by reference: how they are passed by value depends on the machine.
 template <class S>
 struct pack;
-template <>
-struct pack<float> {
-  using type = sixteen;
-  static constexpr std::size_t count = 16;
-  [[gnu::always_inline]] static void load(type& to, const float* from) { __builtin_memcpy(&to, from, sizeof(type)); }
-  [[gnu::always_inline]] static void store(float* to, const type& from) { __builtin_memcpy(to, &from, sizeof(type)); }
-  [[gnu::always_inline]] static void fill(type& to, float x) { to = x - type{}; }
+template <class Real, class Vector>
+struct pack_of_vectors {
+  using type = Vector;
+  static constexpr std::size_t count = sizeof(type) / sizeof(Real);
+  [[gnu::always_inline]] static void load(type& to, const Real* from) { __builtin_memcpy(&to, from, sizeof(type)); }
+  [[gnu::always_inline]] static void store(Real* to, const type& from) { __builtin_memcpy(to, &from, sizeof(type)); }
+  [[gnu::always_inline]] static void fill(type& to, Real x) { to = x - type{}; }  // minus, which keeps -0
 };
 template <>
-struct pack<double> {
-  using type = eight;
-  static constexpr std::size_t count = 8;
-  [[gnu::always_inline]] static void load(type& to, const double* from) { __builtin_memcpy(&to, from, sizeof(type)); }
-  [[gnu::always_inline]] static void store(double* to, const type& from) { __builtin_memcpy(to, &from, sizeof(type)); }
-  [[gnu::always_inline]] static void fill(type& to, double x) { to = x - type{}; }
+struct pack<float> : pack_of_vectors<float, sixteen> {};
+template <>
+struct pack<double> : pack_of_vectors<double, eight> {
   [[gnu::always_inline]] static double sum(const type& x) {
     return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
   }

@@ -19,12 +19,7 @@ namespace {
 // whole library is compiled with -ffp-contract=off.
 namespace baseline {
 constexpr std::size_t width = 16;
-// sum += a b where a b is exact.
-constexpr bool fuses = false;
-template <class Real, class Vector>
-void fuse(Vector& sum, Real a, const Vector& b) {
-  sum += a * b;
-}
+constexpr bool fuses = false;  // no instruction for sum + a b with one rounding
 #include "emulate/product_tiles.inc"
 }  // namespace baseline
 

@@ -33,14 +33,10 @@ void add(const by_run& x, by_run& to) {
 }  // namespace
 
 double inner(const flat& x, const flat& y) {
-  double sum = 0;
-  detail::in_widest_vectors([&, a = x.data(), b = y.data(), count = x.size()]() __attribute__((always_inline)) {
-    sum = detail::sums_of(count, [=](std::size_t i) __attribute__((always_inline)) {
-      const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
-      return std::fabs(product) < std::numeric_limits<double>::infinity() ? product : 0;
-    })[0];
+  return detail::quick_sum(x.size(), [a = x.data(), b = y.data()](std::size_t i) __attribute__((always_inline)) {
+    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return std::fabs(product) < std::numeric_limits<double>::infinity() ? product : 0;
   });
-  return sum;
 }
 
 bool mend(std::span<double> faulty, std::span<const double> correct) {
@@ -212,11 +208,9 @@ std::vector<fault_sums> sums_of(const tensor_errors& x, const run_without& plain
     const flat& d = *differences[f];
     fault_sums& s = out[f];
     s.own = inner(d, d);
-    deltaproof::detail::in_widest_vectors([&, x = d.data(), count = d.size()]() __attribute__((always_inline)) {
-      s.fourths = deltaproof::detail::sums_of(count, [=](std::size_t i) __attribute__((always_inline)) {
-        const double square = static_cast<double>(x[i]) * static_cast<double>(x[i]);
-        return square * square;
-      })[0];
+    s.fourths = detail::quick_sum(d.size(), [entries = d.data()](std::size_t i) __attribute__((always_inline)) {
+      const double square = static_cast<double>(entries[i]) * static_cast<double>(entries[i]);
+      return square * square;
     });
     // Of no use for a fault that is no larger than rounding.
     s.directions = s.own > of_base ? directions_of(d, x.columns) : 0;

@@ -214,7 +214,6 @@ lane_errors run_less_truth(head_output run, const head_output& truth) {
 }
 
 void add_norms(const double* from, std::size_t count, lane_norms& to) {
-  double squares = 0;
   // Magnitudes are ordered as their bits are; what is not finite lies above all.
   std::uint64_t bits = 0;
   detail::in_widest_vectors([&]() __attribute__((always_inline)) {
@@ -225,11 +224,9 @@ void add_norms(const double* from, std::size_t count, lane_norms& to) {
   const double largest = std::bit_cast<double>(bits);
   const bool finite = std::isfinite(largest);
   // Scaled: squares of errors may leave the range of fp64 where the errors do not.
-  detail::in_widest_vectors([&, used = finite && largest > 0 ? count : 0]() __attribute__((always_inline)) {
-    squares = detail::sums_of(used, [=](std::size_t i) __attribute__((always_inline)) {
-      const double x = from[i] / largest;
-      return x * x;
-    })[0];
+  const double squares = detail::quick_sum(finite && largest > 0 ? count : 0, [=](std::size_t i) __attribute__((always_inline)) {
+    const double x = from[i] / largest;
+    return x * x;
   });
   to.rms.push_back(!finite ? infinity : count == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(count)));
   to.max.push_back(finite ? largest : infinity);

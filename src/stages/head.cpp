@@ -14,14 +14,17 @@ double activated(activation_kind how, double x) {
   return (how == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-x));
 }
 
+/// Whether the arithmetic holds every input as it is given.
+bool holds_inputs(const stage_roundings& r) { return r.elementwise < 0x1p-40; }
+
 /// What converting x to the format of the arithmetic may change: nothing, where that holds it.
 double loading(double x, const stage_roundings& r) {
-  return r.elementwise < 0x1p-40 ? 0 : std::fabs(narrow(x, narrowing{fp32, false}) - x);
+  return holds_inputs(r) ? 0 : std::fabs(narrow(x, narrowing{fp32, false}) - x);
 }
 
 /// Inputs in more bits than the arithmetic has: a kernel may convert them first, or form products of them as they are.
 void load(balls& rows, const stage_roundings& r) {
-  if (r.elementwise < 0x1p-40) return;
+  if (holds_inputs(r)) return;
   std::vector<double> loaded = rows.value;
   emulation::narrow(std::span(loaded), {fp32, false});
   for (std::size_t i = 0; i < loaded.size(); ++i) {

@@ -204,7 +204,7 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
     most = std::bit_cast<double>(largest);
     const auto square = [=](std::size_t i)
                             __attribute__((always_inline)) { return ratio[i] < infinity ? ratio[i] * ratio[i] : 0; };
-    const auto sums = deltaproof::detail::sums_of(
+    const auto sums = deltaproof::detail::sums_side_by_side(
         count, square, [=](std::size_t i) __attribute__((always_inline)) { return square(i) * square(i); },
         [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i]; },
         [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i] + lost[i] * lost[i]; },

@@ -7,12 +7,14 @@
 #include <array>
 #include <cstddef>
 
+#include "support/widest_vectors.hpp"
+
 namespace deltaproof::detail {
 
 /// term(0) + ... + term(count - 1) of each term, in eight sums side by side; of all terms in one pass, as an addition waits only
 /// for those to its own sum. To be called in `in_widest_vectors`.
 template <class... Terms>
-[[gnu::always_inline]] inline std::array<double, sizeof...(Terms)> sums_of(std::size_t count, const Terms&... terms) {
+[[gnu::always_inline]] inline std::array<double, sizeof...(Terms)> sums_side_by_side(std::size_t count, const Terms&... terms) {
   constexpr std::size_t lanes = 8;
   double sums[sizeof...(Terms)][lanes] = {};
   std::array<double, sizeof...(Terms)> out{};
@@ -33,6 +35,14 @@ template <class... Terms>
     for (const double x : sums[at]) out[at] += x;
   }
   return out;
+}
+
+/// The sum of one term, in the widest vectors; `term` must be always_inline.
+template <class Term>
+[[nodiscard]] double quick_sum(std::size_t count, const Term& term) {
+  double sum = 0;
+  in_widest_vectors([&]() __attribute__((always_inline)) { sum = sums_side_by_side(count, term)[0]; });
+  return sum;
 }
 
 }  // namespace deltaproof::detail
