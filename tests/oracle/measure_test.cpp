@@ -212,6 +212,12 @@ TEST(bound, there_is_none_without_a_reason) {
   EXPECT_THROW(bound(1, because("  ")), domain_error);
   EXPECT_THROW(bound(std::nan(""), because("x")), domain_error);
   EXPECT_THROW(bound(-1, because("x")), domain_error);
+  try {
+    static_cast<void>(bound(-1e-9, because("x")));
+    FAIL() << "a negative limit was taken";
+  } catch (const domain_error& e) {
+    EXPECT_NE(std::string(e.what()).find("is -1e-09;"), std::string::npos) << e.what();
+  }
 }
 
 }  // namespace

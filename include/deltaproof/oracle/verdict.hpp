@@ -6,6 +6,7 @@
 // judged in referee/referee.hpp, the bounds of stages in stages/stages.hpp.
 #pragma once
 
+#include <charconv>
 #include <string>
 #include <string_view>
 
@@ -75,7 +76,9 @@ class because {
 struct bound {
   bound(double limit, because reason) : value{limit}, provenance{std::move(reason)} {
     if (!(limit >= 0)) {
-      throw domain_error("the limit of an error is " + std::to_string(limit) + "; it must be a number >= 0");
+      char digits[32];
+      char* const end = std::to_chars(digits, digits + sizeof(digits), limit).ptr;
+      throw domain_error("the limit of an error is " + std::string(digits, end) + "; it must be a number >= 0");
     }
   }
   double value;
