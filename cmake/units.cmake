@@ -52,7 +52,7 @@ deltaproof_group(deltaproof_plain advise check/advise check/advise_chunks check/
 deltaproof_group(deltaproof_plain suite support/nearest_name check/request check/suite)
 deltaproof_group(deltaproof_plain inverses inverse/inverse_runs_16_bit inverse/inverse_runs_mixed inverse/inverse_runs_wide)
 deltaproof_group(deltaproof_plain referee referee/adequacy referee/budget referee/coarser_state referee/epsilon referee/faults
-  referee/judging referee/referee referee/suspects)
+  referee/judging referee/planned_runs referee/referee referee/suspects)
 deltaproof_group(deltaproof_plain testing testing/problem_case testing/trial)
 deltaproof_group(deltaproof_engines inverse_trial inverse/inverse_inputs inverse/inverse_trial)
 

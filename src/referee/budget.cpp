@@ -383,7 +383,12 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
       cells.push_back(detail::summed(runs, s.floor, run_scale::log));
       cells.back().counts = counts;
     }
-    groups[{s.tensor, s.norm}].keys.add(s.bucket, s.head, std::move(cells), s.laws_of_variant);
+    pool_set& keys = groups[{s.tensor, s.norm}].keys;
+    keys.add(s.bucket, s.head, std::move(cells), s.laws_of_variant);
+    if (s.neighbours.empty()) continue;
+    cells.clear();
+    for (const auto& runs : s.neighbours) cells.push_back(detail::summed(runs, s.floor, run_scale::log));
+    keys.add(s.bucket + 1, s.head, std::move(cells), s.laws_of_variant);
   }
   quantile_table table(alpha);
   std::vector<threshold> result;

@@ -108,12 +108,17 @@ class pool_set {
   /// Heads with two runs or more, above the floor, of one variant of one key.
   [[nodiscard]] const std::set<std::size_t>& repeated_heads() const { return repeated_heads_; }
 
-  /// One head, all variants, buckets until `wanted` degrees.
+  /// One head, all variants, buckets until `wanted` degrees. It scatters as much as its own bucket does, if the neighbours do
+  /// less.
   [[nodiscard]] const named_pool& near(std::size_t bucket, std::size_t head, std::size_t wanted) {
     return kept(near_, bucket, head, [&] {
       named_pool p = grown(bucket, wanted, [&](pool& into, const head_cells& heads) {
         if (const auto found = heads.find(head); found != heads.end()) into.add(found->second);
       });
+      pool own;
+      own.add(cells(bucket, head));
+      if (own.degrees > 0 && own.spread() > p.residuals.spread())
+        p.residuals.squares = own.squares / static_cast<double>(own.degrees) * static_cast<double>(p.residuals.degrees);
       p.head = head;
       return p;
     });

@@ -87,6 +87,16 @@ double least_error(const trial& t, bool state) {
   return smallest_subnormal((state ? *t.r.final_state : t.r.o).element_format()) / 2;
 }
 
+/// That the runs there are have for a state.
+std::size_t degrees_of_state(const trial& t) {
+  std::size_t degrees = 0;
+  for (const std::size_t i : t.slice) {
+    const std::size_t whole = t.whole_runs_of(i, 1), early = t.runs_of(i, 1) - whole;
+    degrees += (whole - 1 + (early > 0 ? early - 1 : 0)) * t.kinds.size();
+  }
+  return degrees;
+}
+
 /// The places of head `i` with what the result errs there, and room for the errors of each law.
 head_norms add_head(const trial& t, std::size_t i, drawn& out) {
   const lane& at = t.lanes[i];
@@ -108,11 +118,16 @@ head_norms add_head(const trial& t, std::size_t i, drawn& out) {
       out.places.push_back(place);
       const double known = norm == norm_kind::rms ? radius.rms[b] : radius.max[b];
       statistic s{place.tensor, state ? 0 : b, i, norm, std::max(known, least_error(t, state)), {}};
-      for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) s.samples.emplace_back(t.runs_of(i, law), 0.0);
+      const bool early = !state && place.last_token <= early_end(at, t.unit);
+      for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) {
+        const std::size_t all = t.runs_of(i, law), whole = t.whole_runs_of(i, law);
+        s.samples.emplace_back(early ? all : whole, 0.0);
+        // The state that a run leaves which ends early.
+        if (state) s.neighbours.emplace_back(all - whole, 0.0);
+      }
       s.laws_of_variant = laws_of_runs(1);
-      // A state has no neighbours to fill a pool with: the runs there are must do.
-      if (state)
-        s.wide_degrees = std::clamp((t.runs.moved - 1) * t.kinds.size() * t.slice.size(), near_pool_degrees, wide_pool_degrees);
+      // A state has no other neighbours to fill a pool with: the runs there are must do.
+      if (state) s.wide_degrees = std::clamp(degrees_of_state(t), near_pool_degrees, wide_pool_degrees);
       out.statistics.push_back(std::move(s));
     }
   }
@@ -130,7 +145,7 @@ void add_tile_places(const trial& t, std::size_t i, const head_norms& norms, std
     const std::size_t places = tensor == 0 ? where.size() : 1;
     const format& stored = (tensor == 0 ? t.r.o : *t.r.final_state).element_format();
     const std::vector<double>&got = norms.got.tiles[tensor], &truth = norms.truth.tiles[tensor];
-    const tiles_of_head known(runs[tensor], tile_floors(norms.radius.tiles[tensor], truth, stored));
+    const tiles_of_head known(runs[tensor], tile_floors(norms.radius.tiles[tensor], truth, stored), t.whole_runs_of(i, 1));
     out.scales[i][tensor] = known.scales();
     for (std::size_t b = 0; b < places; ++b, place += 2) {
       const tiling::range range =
@@ -233,7 +248,9 @@ forward_sample forward_run(const trial& t, heads_read& heads, std::size_t i, std
   const plan_variant& variant = t.variants[t.variant_of_run(i, law, run)];
   const std::uint64_t seed = t.seed_of_run(i, law, run);
   range_seen range{};
+  const bool early = run >= t.whole_runs_of(i, law);
   lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, *in, variant, seed, t.truth, at, &range)
+                  : early      ? errors_of_draw(first_tokens(*in, early_end(at, t.unit)), variant, seed, &range)
                                : errors_of_draw(*in, variant, seed, &range);
   return sample_of(t, at, std::move(e), range);
 }
@@ -252,7 +269,7 @@ namespace {
 struct drawn_outputs {
   range_seen range{};
   std::vector<std::size_t> finite;
-  std::vector<std::vector<std::vector<double>>> samples;
+  std::vector<std::vector<std::vector<double>>> samples, neighbours;
   std::vector<std::array<tile_runs, 2>> tiles;  ///< of o and of the state, by lane
 };
 
@@ -279,7 +296,10 @@ drawn draw_runs(const trial& t) {
   const auto finish = [&](const drawn_outputs& runs) {
     out.range = runs.range;
     out.finite = runs.finite;
-    for (std::size_t i = 0; i < out.statistics.size(); ++i) out.statistics[i].samples = runs.samples[i];
+    for (std::size_t i = 0; i < out.statistics.size(); ++i) {
+      out.statistics[i].samples = runs.samples[i];
+      out.statistics[i].neighbours = runs.neighbours[i];
+    }
     out.scales.resize(t.lanes.size());
     typical_tiles typical;
     for (const bool often : {true, false}) {
@@ -292,8 +312,11 @@ drawn draw_runs(const trial& t) {
   };
   const std::string key = "runs " + t.lanes_key();
   if (const auto kept = recall<drawn_outputs>(t.options, key)) return finish(*kept);
-  drawn_outputs runs{{}, out.finite, {}, std::vector<std::array<tile_runs, 2>>(t.lanes.size())};
-  for (const statistic& s : out.statistics) runs.samples.push_back(s.samples);
+  drawn_outputs runs{{}, out.finite, {}, {}, std::vector<std::array<tile_runs, 2>>(t.lanes.size())};
+  for (const statistic& s : out.statistics) {
+    runs.samples.push_back(s.samples);
+    runs.neighbours.push_back(s.neighbours);
+  }
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) {
       for (tile_runs& tensor : runs.tiles[i]) tensor.emplace_back(t.runs_of(i, law));
@@ -307,19 +330,22 @@ drawn draw_runs(const trial& t) {
     const auto [i, law, r] = jobs[j];
     const lane& at = t.lanes[i];
     auto [n, finite, range] = forward_run(t, heads, i, law, r);
+    const std::size_t whole = t.whole_runs_of(i, law);
     const std::lock_guard guard(lock);
-    runs.finite[i] = std::min(runs.finite[i], finite);
+    if (r < whole || finite < early_end(at, t.unit)) runs.finite[i] = std::min(runs.finite[i], finite);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
     if (at.stays_in_range()) widen(runs.range, range);
     for (std::size_t k = 0; k < n.tiles.size(); ++k) runs.tiles[i][k][law][r] = std::move(n.tiles[k]);
     for (std::size_t b = 0; b < n.rms.size(); ++b) {
-      auto& rms = runs.samples[first_place[i] + 2 * b];
-      auto& max = runs.samples[first_place[i] + 2 * b + 1];
-      rms[law][r] = n.rms[b];
-      max[law][r] = n.max[b];
-      if (!t.runs_often(i)) {
-        rms[law + 1] = rms[law];
-        max[law + 1] = max[law];
+      for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
+        const std::size_t place = first_place[i] + 2 * b + (norm == norm_kind::rms ? 0 : 1);
+        auto &samples = runs.samples[place], &neighbours = runs.neighbours[place];
+        if (r < samples[law].size()) {
+          samples[law][r] = n.in(norm)[b];
+        } else if (!neighbours.empty()) {
+          neighbours[law][r - whole] = n.in(norm)[b];
+        }
+        if (!t.runs_often(i)) samples[law + 1] = samples[law];
       }
     }
     if (t.options.progress) t.options.progress("emulation", static_cast<double>(++done) / static_cast<double>(jobs.size()));

@@ -82,6 +82,13 @@ std::vector<lane> lanes_of(const problem& p, const result& r, const std::vector<
   return out;
 }
 
+std::size_t early_end(const lane& at, std::size_t unit) {
+  if (!at.stays_in_range()) return 0;
+  std::size_t end = 0;
+  for (const bucket& b : buckets(at.judged, unit)) end = b.last <= at.judged / 8 ? b.last : end;
+  return end;
+}
+
 lane_errors errors_of_result(const problem& p, const result& r, const reference& truth, const lane& at) {
   lane_errors out{matrix<double>(at.range.tokens, p.value_dim()), matrix<double>()};
   for (std::size_t t = 0; t < at.range.tokens; ++t) {

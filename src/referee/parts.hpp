@@ -71,9 +71,10 @@ inline constexpr std::size_t fewest_runs = 3;
 /// More runs than needed cost little where all of them take less than this share of the time for judging.
 inline constexpr double cheap_share = 1.0 / 20;
 /// Of a head that runs often. Runs on the given inputs repeat each other's roundings: one of each variant will do, and where they
-/// cost little a few more narrow the limits.
+/// cost little a few more narrow the limits. Of the moved runs the first `whole` have all of its tokens; the others end early
+/// (early_end), for most of what they say of the scatter they say in the first tokens.
 struct runs_of_kind {
-  std::size_t given = 1, moved = 1;
+  std::size_t given = 1, moved = 1, whole = 1;
   [[nodiscard]] std::size_t of(std::size_t law, const std::vector<run_kind>& kinds) const {
     return law % 2 == 1 ? moved : std::max(given, kinds[law / 2].size());
   }
@@ -107,7 +108,7 @@ struct trial {
 
   /// What runs of the plan depend on in the result: how much of each lane is judged.
   [[nodiscard]] std::string lanes_key() const {
-    std::string key = std::to_string(runs.given) + "+" + std::to_string(runs.moved);
+    std::string key = std::to_string(runs.given) + "+" + std::to_string(runs.whole) + "+" + std::to_string(runs.moved);
     for (const lane& at : lanes) {
       key += "/" + std::to_string(at.judged) + (at.state ? "s" : "");
       for (const auto* mask : {&at.left_out_o, &at.left_out_state}) {
@@ -132,11 +133,22 @@ struct trial {
   [[nodiscard]] std::size_t runs_of(std::size_t lane, std::size_t law) const {
     return runs_often(lane) ? runs.of(law, kinds) : 1;
   }
+  /// Of these runs, those that have all tokens of the head.
+  [[nodiscard]] std::size_t whole_runs_of(std::size_t lane, std::size_t law) const {
+    const std::size_t all = runs_of(lane, law);
+    return law % 2 == 1 && runs_often(lane) && early_end(lanes[lane], unit) > 0 ? std::min(runs.whole, all) : all;
+  }
   /// Of a run of a head.
   [[nodiscard]] std::uint64_t seed_of_run(std::size_t lane, std::size_t law, std::size_t run) const {
     return seed(1, lane, law * 1024 + run);
   }
 };
+
+/// Every head runs on the given inputs. As many as the time allows run on moved inputs too, the longest first, as they have
+/// the most buckets; one at least. `may_end_early`: not where runs are made for their gradients, and their outputs cost nothing.
+void plan_runs(trial& t, bool may_end_early);
+/// Which heads those are, in words.
+[[nodiscard]] std::string slice_text(const trial& t);
 
 /// The largest of both; a NaN stays.
 void widen(range_seen& to, const range_seen& from);

@@ -24,57 +24,6 @@ using namespace referee_detail;
 /// x with P(|N(0,1)| > x) = p.
 double two_sided_normal(double p) { return std::numbers::sqrt2 * boost::math::erfc_inv(p); }
 
-std::string slice_text(const trial& t) {
-  if (t.slice.size() == t.lanes.size()) return "every head";
-  std::string text;
-  for (const std::size_t i : t.slice) {
-    text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
-            std::to_string(t.lanes[i].head);
-  }
-  return "run more than once: " + text + of_heads_run_once(t.lanes.size() - t.slice.size(), "head");
-}
-
-/// How often each kind of the heads chosen runs. A state has no neighbours to fill its wide pool with; it has one where the
-/// runs for it cost little. `cost`: of a run of each kind of these heads.
-runs_of_kind runs_of(const trial& t, std::size_t places, std::size_t states, double cost) {
-  const std::size_t kinds = t.kinds.size();
-  const double cheap = t.options.judge.seconds * cheap_share;
-  runs_of_kind runs{1, std::max(fewest_runs, runs_needed(std::max<std::size_t>(1, places), kinds))};
-  while (runs.given < 4 && cost * static_cast<double>(runs.given + 1) <= cheap) ++runs.given;
-  while (states > 0 && runs.moved < runs_needed(states, kinds) && cost * static_cast<double>(runs.moved + 1) <= cheap)
-    ++runs.moved;
-  return runs;
-}
-
-/// Every head runs on the given inputs. As many as the time allows run on moved inputs too, the longest first, as they have
-/// the most buckets; one at least.
-void plan_runs(trial& t) {
-  std::vector<std::size_t> order(t.lanes.size());
-  std::vector<double> cost;  // of a run of each kind
-  double once = 0;
-  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
-    order[i] = i;
-    cost.push_back(seconds_of_run(t.p, t.variants.front(), t.lanes[i].range.tokens) * static_cast<double>(t.kinds.size()));
-    once += cost.back();
-  }
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return std::pair(t.lanes[b].judged, a) < std::pair(t.lanes[a].judged, b); });
-  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.2 : 0.35);
-  double often = 0;
-  std::size_t places = 0, states = 0;
-  t.slice.clear();
-  for (const std::size_t i : order) {
-    places += buckets(t.lanes[i].judged, t.unit).size();
-    states += t.lanes[i].state ? 1 : 0;
-    const runs_of_kind runs = runs_of(t, places, states, often + cost[i]);
-    if (!t.slice.empty() && once + (often + cost[i]) * static_cast<double>(runs.moved) > allowed) break;
-    often += cost[i];
-    t.slice.push_back(i);
-    t.runs = runs;
-  }
-  std::sort(t.slice.begin(), t.slice.end());
-}
-
 void judge_statistics(const drawn& runs, const std::vector<threshold>& limits, plan_report& out) {
   for (std::size_t i = 0; i < runs.places.size(); ++i) {
     judged_statistic s = runs.places[i];
@@ -212,6 +161,7 @@ drawn enough_runs(trial& t, overflow_question& overflow) {
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
     if (!need_more_runs(runs.statistics, t.options.judge.own_false_alarm(), t.kinds)) break;
     t.runs.moved *= 2;
+    t.runs.whole *= 2;
     runs = draw_runs(t);
   }
   return runs;
@@ -483,7 +433,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   out.gradients.stated = declared.backward.stated;
   out.false_alarm = options.judge.own_false_alarm();
   for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
-  plan_runs(t);
+  plan_runs(t, !back);
   out.slice = slice_text(t);
   const emulated_runs runs = emulate_runs(t, back, overflow, out);
   if (!t.stopped()) {

@@ -87,13 +87,16 @@ void raise(std::vector<double>& scales, const std::vector<double>& tiles) {
 
 }  // namespace
 
-tiles_of_head::tiles_of_head(const tile_runs& runs, const std::vector<double>& floors) : runs_{runs}, scales_{floors} {
+tiles_of_head::tiles_of_head(const tile_runs& runs, const std::vector<double>& floors, std::size_t whole)
+    : runs_{runs}, scales_{floors} {
   for (std::size_t law = 0; law < runs_.size(); law += laws_of_runs(1)) raise(scales_, runs_[law].front());
   for (std::size_t law = 1; law < runs_.size(); law += laws_of_runs(1)) {
     const std::size_t n = runs_[law].size();
     if (n < 2) continue;
     of_next_run_.resize(std::max(n, of_next_run_.size()), floors);
-    for (std::size_t r = 0; r < n; ++r) raise(of_next_run_[r], runs_[law][(r + 1) % n]);
+    const std::size_t all = std::min(whole, n);
+    for (std::size_t r = 0; r < n; ++r)
+      raise(of_next_run_[r], runs_[law][r < all ? (r + 1) % all : all + (r - all + 1) % (n - all)]);
   }
 }
 
@@ -115,12 +118,15 @@ std::optional<statistic> tiles_of_head::samples_of(const tiling::range& place, s
   // One tile holds few sums: in another order it may err by more than norms over many tiles do.
   like.allowance = open_order;
   for (std::size_t law = 0; law < runs_.size(); ++law) {
-    for (std::size_t r = 0; r < runs_[law].size(); ++r) {
+    const std::size_t judged = like.samples[law].size();
+    for (std::size_t r = 0; r < judged; ++r) {
       const std::optional<double> ratio =
           runs_[law][r].empty() ? of_others.find(like.tensor, like.bucket, law) : std::optional(ratio_in(law, r, place));
       if (!ratio) return std::nullopt;
       like.samples[law][r] = *ratio;
     }
+    for (std::size_t r = 0; !like.neighbours.empty() && r < like.neighbours[law].size(); ++r)
+      like.neighbours[law][r] = worst(runs_[law][judged + r], of_next_run_[judged + r], place).ratio;
   }
   return like;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -67,9 +68,11 @@ class typical_tiles {
 
 /// What is known of the tiles of one tensor of a head. `runs`: of a head that ran once, those on the given inputs alone. What
 /// runs err in a tile is the error of the first run of each kind on the given inputs, the largest of them, and at least `floors`.
+/// On perturbed inputs only the first `whole` runs of a kind have all tokens.
 class tiles_of_head {
  public:
-  tiles_of_head(const tile_runs& runs, const std::vector<double>& floors);
+  tiles_of_head(const tile_runs& runs, const std::vector<double>& floors,
+                std::size_t whole = std::numeric_limits<std::size_t>::max());
 
   /// By tile.
   [[nodiscard]] const std::vector<double>& scales() const { return scales_; }
@@ -80,8 +83,9 @@ class tiles_of_head {
   };
   [[nodiscard]] worst_tile worst_of(const std::vector<double>& tiles, const tiling::range& place) const;
   /// That ratio in each run, in the place of those of `like`, whose pools are otherwise its own. A run on perturbed inputs is
-  /// measured by those on the given ones and by the next run: what a tile is measured by may be small by chance. Of a head that
-  /// ran once, such runs are taken to be as in those that ran often: nothing where there are none.
+  /// measured by those on the given ones and by the next run: what a tile is measured by may be small by chance. What runs leave
+  /// that end early is a neighbour of `like`, measured by the next of them alone. Of a head that ran once, runs on perturbed
+  /// inputs are taken to be as in those that ran often: nothing where there are none.
   [[nodiscard]] std::optional<statistic> samples_of(const tiling::range& place, statistic like,
                                                     const typical_tiles& of_others) const;
 
