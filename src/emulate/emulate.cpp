@@ -70,17 +70,16 @@ void move_all(matrix<double>& m, const format& own, const format& unit, philox& 
 
 head_input first_tokens(const head_input& in, std::size_t tokens) {
   const auto top = [](const matrix<double>& m, std::size_t rows) {
-    matrix<double> out(rows, m.cols());
-    std::copy_n(m.data(), out.size(), out.data());
-    return out;
+    return matrix<double>(rows, m.cols(), std::vector<double>(m.data(), m.data() + rows * m.cols()));
   };
-  head_input out = in;
-  out.q = top(in.q, tokens);
-  out.g = top(in.g, tokens);
-  out.k = top(in.k, tokens * in.steps_per_token);
-  out.v = top(in.v, tokens * in.steps_per_token);
-  out.beta.resize(tokens * in.steps_per_token);
-  return out;
+  const std::size_t rows = tokens * in.steps_per_token;
+  return {{in},
+          top(in.q, tokens),
+          top(in.k, rows),
+          top(in.v, rows),
+          std::vector<double>(in.beta.begin(), in.beta.begin() + static_cast<std::ptrdiff_t>(rows)),
+          top(in.g, tokens),
+          in.state};
 }
 
 problem problem_of(const head_input& in, const problem& like) {

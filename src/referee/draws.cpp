@@ -356,6 +356,15 @@ drawn draw_runs(const trial& t) {
 
 namespace {
 
+/// The stages of one run. Its o, which is judged as an output, only where that says more: which state it was made of, or that it
+/// overflows.
+stage_report stages_of_run(const problem& p, const result& run, const stage_roundings& roundings) {
+  const bool has_state = run.stages.count("h") != 0 && run.stages.count("v_new") != 0;
+  const std::vector<double> o = run.o.to_doubles();
+  const bool finite = std::all_of(o.begin(), o.end(), [](double x) { return std::isfinite(x); });
+  return measure_stages(p, run, roundings, {{}, 1, !has_state || !finite});
+}
+
 /// What runs of the plan measure on the stages of a slice, [law][run].
 std::vector<std::vector<stage_report>> draw_reports(const trial& t, const problem& p, const result& r,
                                                     const stage_roundings& roundings, std::size_t runs, const std::string& key) {
@@ -381,9 +390,9 @@ std::vector<std::vector<stage_report>> draw_reports(const trial& t, const proble
     if (law % 2 == 1) {
       options.natural_exponents = true;
       const problem moved = problem_of(shuffled(perturbed(in, seed, narrowest_operand(t.variants[v])), seed), p);
-      reports[law][run] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
+      reports[law][run] = stages_of_run(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings);
     } else {
-      reports[law][run] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});
+      reports[law][run] = stages_of_run(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings);
     }
     const std::lock_guard guard(lock);
     const double all = static_cast<double>(jobs.size());

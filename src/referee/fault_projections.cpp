@@ -68,29 +68,35 @@ void columns_beside::take(const std::vector<flat*>& x) {
 }
 
 by_run columns_beside::inner(std::span<const flat* const> y) const {
+  // Entries that stay in the nearest cache until every y has read them.
+  constexpr std::size_t block = 256;
   by_run out(y.size());
   for (const flat& group : groups_) {
+    std::vector<double> sums(y.size() * width, 0.0);
     const float* const x = group.data();
-    for (std::size_t first = 0; first < y.size(); first += together) {
-      const std::size_t count = std::min(together, y.size() - first);
-      std::array<const float*, together> others{};
-      for (std::size_t k = 0; k < together; ++k) others[k] = y[first + std::min(k, count - 1)]->data();
-      const std::size_t length = std::min(y[first]->size(), group.size() / width);
-      double sums[together][width];
-      deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
-        double own[together][width] = {};  // not seen from outside
-        for (std::size_t i = 0; i < length; ++i) {
-          for (std::size_t k = 0; k < together; ++k) {
-            const auto with = static_cast<double>(others[k][i]);
-            for (std::size_t c = 0; c < width; ++c) own[k][c] += static_cast<double>(x[i * width + c]) * with;
+    const std::size_t entries = group.size() / width;
+    for (std::size_t from = 0; from < entries; from += block) {
+      for (std::size_t first = 0; first < y.size(); first += together) {
+        const std::size_t count = std::min(together, y.size() - first);
+        std::array<const float*, together> others{};
+        for (std::size_t k = 0; k < together; ++k) others[k] = y[first + std::min(k, count - 1)]->data();
+        const std::size_t end = std::min({from + block, y[first]->size(), entries});
+        detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+          double own[together][width] = {};  // not seen from outside
+          for (std::size_t k = 0; k < count; ++k) std::copy_n(&sums[(first + k) * width], width, own[k]);
+          for (std::size_t i = from; i < end; ++i) {
+            for (std::size_t k = 0; k < together; ++k) {
+              const auto with = static_cast<double>(others[k][i]);
+              for (std::size_t c = 0; c < width; ++c) own[k][c] += static_cast<double>(x[i * width + c]) * with;
+            }
           }
-        }
-        for (std::size_t k = 0; k < together; ++k) std::copy_n(own[k], width, sums[k]);
-      });
-      for (std::size_t k = 0; k < count; ++k) {
-        std::vector<double>& to = out[first + k];
-        to.insert(to.end(), sums[k], sums[k] + std::min(width, count_ - to.size()));
+          for (std::size_t k = 0; k < count; ++k) std::copy_n(own[k], width, &sums[(first + k) * width]);
+        });
       }
+    }
+    for (std::size_t k = 0; k < y.size(); ++k) {
+      const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(k * width);
+      out[k].insert(out[k].end(), begin, begin + static_cast<std::ptrdiff_t>(std::min(width, count_ - out[k].size())));
     }
   }
   return out;

@@ -23,11 +23,11 @@ struct lane_runs {
 
 /// Runs of the first tokens without a rounding but those of sums.
 struct exact_runs {
-  std::size_t tokens = 0;
   plan_variant variant;
-  head_output plain;
+  std::optional<head_runs> runs;
   std::array<double, 2> another_build{};  ///< squared distance of other builds, the most: o, the state
 
+  /// From the run without a fault.
   [[nodiscard]] std::array<double, 2> distances(const head_output& other) const {
     const auto squared = [](const matrix<double>& a, const matrix<double>& b) {
       double sum = 0;
@@ -37,6 +37,7 @@ struct exact_runs {
       }
       return sum;
     };
+    const head_output& plain = runs->without_fault();
     return {squared(other.o, plain.o), squared(other.final_state, plain.final_state)};
   }
 };
@@ -99,10 +100,8 @@ std::vector<choice> choose(const trial& t, std::size_t faults, std::size_t runs)
 /// Two chunks suffice: a fault that shows in neither is not tested by so little.
 exact_runs run_exactly(const trial& t, const head_input& head, std::size_t variant) {
   exact_runs out;
-  out.tokens = std::min(head.tokens(), 2 * t.unit);
   out.variant = unrounded(t.variants[variant]);
-  const head_input in = first_tokens(head, out.tokens);
-  out.plain = emulate_head(in, out.variant);
+  const head_input& in = out.runs.emplace(first_tokens(head, std::min(head.tokens(), 2 * t.unit)), out.variant).input();
   for (const plan_variant& v : t.variants) {
     emulation_options options;
     options.noise_ulps = 1;
@@ -149,9 +148,11 @@ std::vector<fault_run> run_faults(std::span<const fault* const> faults, const tr
     const exact_runs& exact = planted.exact;
     emulation_options options;
     options.planted = &f;
-    const head_input in = f.code->reads != nullptr ? read_with(f, t, t.lanes[c.lane], exact.tokens, t.variants[planted.variant])
-                                                   : first_tokens(planted.runs->input(), exact.tokens);
-    const std::array<double, 2> apart = exact.distances(emulate_head(in, exact.variant, options));
+    const std::size_t tokens = exact.runs->input().tokens();
+    const std::array<double, 2> apart = exact.distances(
+        f.code->reads != nullptr
+            ? emulate_head(read_with(f, t, t.lanes[c.lane], tokens, t.variants[planted.variant]), exact.variant, options)
+            : exact.runs->with(f));
     for (std::size_t k = 0; k < 2; ++k) out[i].own[k].departs = apart[k] > 64 * exact.another_build[k];
   }
   return out;

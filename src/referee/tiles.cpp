@@ -41,8 +41,9 @@ std::vector<double> tile_rms(const tiling& where, const double* values, const st
     own.clear();
     for (std::size_t row = x.first_row; row < x.first_row + x.rows; ++row) {
       const std::size_t first = row * where.columns + x.first_column;
-      for (std::size_t j = first; j < first + x.columns; ++j) {
-        if (skip.empty() || !skip[j]) own.push_back(values[j]);
+      if (skip.empty()) own.insert(own.end(), values + first, values + first + x.columns);
+      for (std::size_t j = first; !skip.empty() && j < first + x.columns; ++j) {
+        if (!skip[j]) own.push_back(values[j]);
       }
     }
     add_norms(own.data(), own.size(), norms);

@@ -9,7 +9,7 @@
 
 namespace deltaproof::stages_detail {
 
-stage_inputs::stage_inputs(const result& r) : o(&r.o), final_state(r.final_state_kv()) {
+stage_inputs::stage_inputs(const result& r, bool output) : o(output ? &r.o : nullptr), final_state(r.final_state_kv()) {
   const auto stage = [&r](const char* name) {
     const auto found = r.stages.find(name);
     return found == r.stages.end() ? nullptr : &found->second;

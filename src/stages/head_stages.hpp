@@ -29,7 +29,7 @@ struct stage_inputs {
   const tensor* o = nullptr;
   std::optional<tensor> final_state;  ///< in (K, V) order
 
-  explicit stage_inputs(const result& r);
+  stage_inputs(const result& r, bool output);
   [[nodiscard]] bool has_state() const { return u != nullptr && w != nullptr; }
   [[nodiscard]] bool has_output() const { return has_state() || (h != nullptr && v_new != nullptr); }
   [[nodiscard]] const tensor* find(std::string_view name) const;

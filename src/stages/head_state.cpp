@@ -89,6 +89,7 @@ void head_measurement::run_states(chunk_decays& decays) {
       finish_output(decays);
       return;
     }
+    if (stored_.o == nullptr) return;
     const reading here = read(begin_, rows_);
     const balls got = rows_of_output(here);
     const balls want = unknown(1, values());
@@ -200,6 +201,7 @@ void head_measurement::add_output(std::size_t state, const balls& h, const balls
 }
 
 void head_measurement::finish_output(chunk_decays& decays) {
+  if (stored_.o == nullptr) return;
   if (span_.rows == 0) span_.begin = begin_;
   span_.rows += rows_;
   if ((chunk_ + 1) % r_.output_span == 0) judge_output(r_.output_span == 1 ? &decays : nullptr);

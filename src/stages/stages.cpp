@@ -186,16 +186,25 @@ alternatives alternatives_of(const stage_inputs& stored, const stage_roundings& 
 /// The best has the fewest bad elements, then comes first: so one without any that comes first among those is the best, and the
 /// beginning of each head tells, but for few kernels, which that is.
 template <class Begin>
-alternatives in_turn(alternatives all, const Begin& of_beginning) {
-  if (all.gram.size() < 2 && all.inverse.size() < 2) return all;
-  const tallies found = of_beginning(all);
-  const auto sort = [&](indices& list, std::initializer_list<std::string_view> stages) {
-    std::sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair(bad_of(found, a, stages), a) < std::pair(bad_of(found, b, stages), b);
-    });
+alternatives best_first(alternatives all, const Begin& of_beginning) {
+  struct list {
+    indices* of;
+    std::initializer_list<std::string_view> stages;
+    std::size_t best = 0, least = std::numeric_limits<std::size_t>::max();
+
+    [[nodiscard]] bool is_open(std::size_t i) const { return of->size() > 1 && i < of->size() && least > 0; }
   };
-  sort(all.gram, {"A", "Aqk"});
-  sort(all.inverse, {"Ai"});
+  list lists[2] = {{&all.gram, {"A", "Aqk"}}, {&all.inverse, {"Ai"}}};
+  for (std::size_t i = 0; lists[0].is_open(i) || lists[1].is_open(i); ++i) {
+    const auto one = [i](const list& x) { return x.is_open(i) ? indices{i} : none; };
+    const tallies found = of_beginning(alternatives{one(lists[0]), one(lists[1])});
+    for (list& x : lists) {
+      if (!x.is_open(i)) continue;
+      const std::size_t bad = bad_of(found, i, x.stages);
+      if (bad < x.least) x.best = i, x.least = bad;
+    }
+  }
+  for (const list& x : lists) std::rotate(x.of->begin(), x.of->begin() + static_cast<std::ptrdiff_t>(x.best), x.of->end());
   return all;
 }
 
@@ -212,7 +221,7 @@ stage_report measure_of_one_reading(const problem& p, const result& r, const sta
         "measure_stages: the result states no chunk_size, and stages are those of chunks; if the kernel works in chunks, write "
         "chunk_size to the result's metadata; the outputs of one that works token by token are judged by check alone");
   }
-  const stage_inputs stored(r);
+  const stage_inputs stored(r, options.output);
   require_sound(p, roundings, stored.aqk != nullptr);
   stage_report report;
   tallies empty;
@@ -240,7 +249,7 @@ stage_report measure_of_one_reading(const problem& p, const result& r, const sta
       stages_detail::measure_alternatives(p, stored, *r.chunk_size, roundings, place, of, chunks, out);
     });
   };
-  const alternatives tried = in_turn(alternatives_of(stored, roundings), [&](const alternatives& of) { return alone(of, 1); });
+  const alternatives tried = best_first(alternatives_of(stored, roundings), [&](const alternatives& of) { return alone(of, 1); });
   tallies all = over_heads([&](const head_place& place, tallies& out) {
     stages_detail::measure_head(p, stored, *r.chunk_size, roundings, place, first_of(tried), out);
   });

@@ -27,16 +27,10 @@ namespace deltaproof {
 
 struct fault;
 
-/// One head of one sequence as a kernel receives it: the given numbers, exactly, and what the problem says about them.
-struct head_input {
+/// What a problem says about the numbers of a head.
+struct head_input_kind {
   std::size_t steps_per_token = 1;   ///< n
-  matrix<double> q;                  ///< T x K
-  matrix<double> k;                  ///< T n x K
-  matrix<double> v;                  ///< T n x V
-  std::vector<double> beta;          ///< T n, as given
-  matrix<double> g;                  ///< T x (0, 1 or K), natural logarithms
   std::optional<double> gate_slack;  ///< the kernel makes g itself, and errs by this besides some units in the last place
-  matrix<double> state;              ///< K x V
   double scale = 1;
   bool qk_l2norm = false;
   double l2norm_epsilon = reference_l2norm_epsilon;  ///< of the problem; a plan may have one of its own
@@ -45,6 +39,18 @@ struct head_input {
   format x = bf16;  ///< of q, k and v
   format beta_format = bf16;
   format g_format = fp32;
+  format state_format = fp32;
+  bool per_channel = false;  ///< the gate has one decay for each channel, even where K = 1
+};
+
+/// One head of one sequence as a kernel receives it: the given numbers, exactly, and what the problem says about them.
+struct head_input : head_input_kind {
+  matrix<double> q;          ///< T x K
+  matrix<double> k;          ///< T n x K
+  matrix<double> v;          ///< T n x V
+  std::vector<double> beta;  ///< T n, as given
+  matrix<double> g;          ///< T x (0, 1 or K), natural logarithms
+  matrix<double> state;      ///< K x V
 
   [[nodiscard]] std::size_t tokens() const noexcept { return q.rows(); }
   [[nodiscard]] std::size_t rows() const noexcept { return k.rows(); }
@@ -52,8 +58,6 @@ struct head_input {
   [[nodiscard]] std::size_t value_dim() const noexcept { return v.cols(); }
   [[nodiscard]] bool gated() const noexcept { return g.cols() > 0; }
   [[nodiscard]] bool channels() const noexcept { return g.cols() > 1 || per_channel; }
-  bool per_channel = false;  ///< the gate has one decay for each channel, even where K = 1
-  format state_format = fp32;
 };
 
 [[nodiscard]] head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head);
