@@ -228,7 +228,11 @@ void conformance_text(const plan_report& plan, const check_report& report, const
          "a kernel that conforms to this plan, with errors distributed as in the emulated runs, exceeds any of its " +
              std::to_string(plan.tests) + " limits with probability at most " + detail::general(plan.false_alarm, 2) + " (" +
              std::to_string(plan.variants.size()) + " variants, each run on the given inputs and " + std::to_string(plan.runs) +
-             " times on perturbed inputs (variants that differ only in the order of sums share these runs); " + plan.slice + ")");
+             " times on perturbed inputs (" +
+             (plan.whole_runs < plan.runs
+                  ? std::to_string(plan.runs - plan.whole_runs) + " of these stop within the first eighth of the tokens; "
+                  : "") +
+             "variants that differ only in the order of sums share these runs); " + plan.slice + ")");
   for (const std::string& other : report.other_plans) line("other plan", other);
 }
 

@@ -300,11 +300,8 @@ void conformance_json(const check_report& report, json& j) {
       plan.power.ran
           ? json{{"visible", names(plan.power.visible)}, {"invisible", names(plan.power.invisible)}, {"slice", plan.power.slice}}
           : json(nullptr);
-  j["false_alarm"] = {{"family", plan.false_alarm},
-                      {"tests", plan.tests},
-                      {"runs", plan.runs},
-                      {"heads", plan.slice},
-                      {"argument", plan.argument}};
+  j["false_alarm"] = {{"family", plan.false_alarm},    {"tests", plan.tests}, {"runs", plan.runs},
+                      {"whole_runs", plan.whole_runs}, {"heads", plan.slice}, {"argument", plan.argument}};
   if (plan.gradients.judged) {
     j["false_alarm"]["gradients"] = {
         {"tests", plan.gradients.tests}, {"runs", plan.gradients.runs}, {"heads", plan.gradients.slice}};

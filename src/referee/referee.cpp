@@ -335,6 +335,7 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, overfl
   }
   if (t.r.has_outputs() && !t.stopped()) runs.outputs = enough_runs(t, overflow);
   out.runs = t.runs.moved;
+  out.whole_runs = t.runs.whole;
   runs.has_stages = t.r.has_outputs() && t.path == path_kind::chunk && !t.r.stages.empty();
   if (runs.has_stages && !t.stopped()) {
     begins(t, "stages of emulated runs");
@@ -346,7 +347,10 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, overfl
     if (!t.r.has_outputs()) runs.outputs.range = runs.gradients.range;
     out.gradients = {true, true, runs.gradients.statistics.size() + gradient_fault_tests(*back), back->runs.moved,
                      gradient_slice_text(*back)};
-    if (!t.r.has_outputs()) out.runs = back->runs.moved, out.slice = out.gradients.slice;
+    if (!t.r.has_outputs()) {
+      out.runs = out.whole_runs = back->runs.moved;
+      out.slice = out.gradients.slice;
+    }
   }
   const std::size_t of_faults = t.r.has_outputs() ? fault_tests(t) : 0;
   const std::size_t tests = runs.outputs.statistics.size() + runs.stages.rms.size() + runs.stages.bias.size() + of_faults;

@@ -263,6 +263,25 @@ TEST(pools, take_other_heads_where_one_head_has_too_few_runs) {
   }
 }
 
+TEST(pools, take_runs_that_stopped_early_as_those_of_a_neighbour) {
+  statistic s = key({spread_runs(4, 0.01)});
+  s.wide_degrees = near_pool_degrees;
+  EXPECT_FALSE(only(s).enough);
+  s.neighbours = {spread_runs(20, 0.03)};
+  const threshold t = only(s);
+  EXPECT_TRUE(t.enough);
+  EXPECT_EQ(t.degrees, 22u);
+  EXPECT_NEAR(t.spread, std::sqrt((4 * 1 + 20 * 9) / 22.0) * 0.01, 1e-12);
+  EXPECT_NEAR(t.typical, 1, 1e-12);
+}
+
+TEST(pools, scatter_no_less_than_their_own_bucket) {
+  const auto t =
+      thresholds(std::vector{key({spread_runs(4, 0.05)}), key({spread_runs(30, 0.01)}, norm_kind::rms, 1)}, one_percent);
+  EXPECT_THAT(t[0].provenance, HasSubstr("32 degrees of freedom (this head, buckets 0-1)"));
+  EXPECT_NEAR(t[0].spread, std::sqrt(4 / 3.0) * 0.05, 1e-12);
+}
+
 TEST(pools, skip_buckets_that_are_not_there) {
   const auto t =
       thresholds(std::vector{key({spread_runs(10, 0.01)}, norm_kind::rms, 7), key({spread_runs(10, 0.01)}, norm_kind::rms, 2),

@@ -102,6 +102,22 @@ TEST(tiles, are_measured_by_what_runs_on_the_given_inputs_err) {
   EXPECT_NEAR(alone.samples_of({0, 2}, room, typical)->samples[3][0], 5, 1e-12);
 }
 
+TEST(tiles, of_runs_that_stop_early_are_measured_by_each_other) {
+  // On perturbed inputs two runs have both tiles and two the first alone.
+  const tile_runs runs{{{1, 1}}, {{3, 1}, {4, 9}, {2}, {5}}};
+  const tiles_of_head known(runs, {0, 0}, 2);
+  const typical_tiles none;
+  const statistic early{"o", 0, 0, norm_kind::rms, 0, {{0}, {0, 0, 0, 0}}}, late{"o", 1, 0, norm_kind::rms, 0, {{0}, {0, 0}}};
+  EXPECT_THAT(known.samples_of({0, 1}, early, none)->samples[1], ElementsAre(3, 4, 2, 5));
+  EXPECT_THAT(known.samples_of({1, 2}, late, none)->samples[1], ElementsAre(1, 9));
+  // A state that such runs leave is not the state that is judged.
+  statistic state{"final_state", 0, 0, norm_kind::rms, 0, {{0}, {0, 0}}};
+  state.neighbours = {{}, {0, 0}};
+  const auto s = known.samples_of({0, 1}, state, none);
+  EXPECT_THAT(s->samples[1], ElementsAre(3, 4));
+  EXPECT_THAT(s->neighbours[1], ElementsAre(0.4, 2.5));
+}
+
 TEST(tiles, have_a_floor_of_the_radius_the_format_and_their_own_size) {
   EXPECT_THAT(tile_floors({0.5, 0, 0}, {2, 8, 0}, bf16), ElementsAre(0.5, 0x1p-6, smallest_subnormal(bf16) / 2));
 }

@@ -169,9 +169,10 @@ struct plan_report {
                                   ///< others; each by falling score
   power_report power;
   double false_alarm = 0;
-  std::size_t tests = 0;  ///< thresholds the probability is shared by
-  std::size_t runs = 0;   ///< of each variant on moved inputs, shared by those that differ only in the order of sums
-  std::string slice;      ///< of heads that were emulated more than once
+  std::size_t tests = 0;       ///< thresholds the probability is shared by
+  std::size_t runs = 0;        ///< of each variant on moved inputs, shared by those that differ only in the order of sums
+  std::size_t whole_runs = 0;  ///< of these, those that do not stop within the first eighth of the tokens
+  std::string slice;           ///< of heads that were emulated more than once
   std::string argument;
   struct {
     bool stated = false;    ///< the plan has a [backward] section
