@@ -116,7 +116,7 @@ class pool_set {
         if (const auto found = heads.find(head); found != heads.end()) into.add(found->second);
       });
       pool own;
-      own.add(cells(bucket, head));
+      if (const auto found = buckets_.at(bucket).find(head); found != buckets_.at(bucket).end()) own.add(found->second);
       if (own.degrees > 0 && own.spread() > p.residuals.spread())
         p.residuals.squares = own.squares / static_cast<double>(own.degrees) * static_cast<double>(p.residuals.degrees);
       p.head = head;

@@ -37,12 +37,14 @@ runs_of_kind runs_of(const trial& t, std::size_t places, std::size_t states, dou
 }
 
 /// Ends runs on moved inputs early where that saves time. As few stay whole as a skewness and `fewest_degrees` of a place of its
-/// own need: pools have neighbours as well. There is one run more at least, so that a state has as many degrees as before.
-void end_early(trial& t) {
+/// own need, for pools have neighbours as well, or as cost little. There is one run more at least, so that a state has as many
+/// degrees as before. `cost`: of a run of each kind of the heads chosen.
+void end_early(trial& t, double cost) {
   constexpr std::size_t fewest_degrees = 6;
   const std::size_t kinds = t.kinds.size(), before = t.runs.moved;
   runs_of_kind runs = t.runs;
   runs.whole = std::max(fewest_runs, 1 + (fewest_degrees + kinds - 1) / kinds);
+  while (cost * static_cast<double>(runs.whole + 1) <= t.options.judge.seconds * cheap_share) ++runs.whole;
   for (runs.moved = before + 1; runs.moved > runs.whole; ++runs.moved) {
     std::size_t degrees = 0, tokens = 0, tokens_before = 0;
     for (const std::size_t i : t.slice) {
@@ -86,7 +88,7 @@ void plan_runs(trial& t, bool may_end_early) {
     t.runs = runs;
   }
   std::sort(t.slice.begin(), t.slice.end());
-  if (may_end_early) end_early(t);
+  if (may_end_early) end_early(t, often);
 }
 
 }  // namespace deltaproof::referee_detail

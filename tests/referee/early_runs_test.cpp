@@ -32,11 +32,13 @@ problem drawn(std::size_t tokens) {
   return generate(g);
 }
 
-plan_report judged(const problem& p, const result& r) {
+/// With so little time that more runs than needed are not cheap.
+plan_report judged(const problem& p, const result& r, double seconds = 0.1) {
   check_options options;
   options.plans = {gdn()};
   options.threads = 1;
   options.judge.power = false;
+  options.judge.seconds = seconds;
   return *check(p, r, options).conformance;
 }
 
@@ -62,10 +64,12 @@ TEST(early_runs, stop_after_a_bucket_at_an_eighth_of_the_tokens_or_before) {
   EXPECT_EQ(end(4096, 4000), 0U);  // the rest of it is not judged
 }
 
-TEST(early_runs, are_those_of_long_heads) {
+TEST(early_runs, are_those_of_long_heads_where_time_is_short) {
   const problem shorter = drawn(448), longer = drawn(512);
   const plan_report of_short = judged(shorter, emulated(shorter)), of_long = judged(longer, emulated(longer));
   EXPECT_EQ(of_short.whole_runs, of_short.runs);
+  const plan_report with_time = judged(longer, emulated(longer), 30);
+  EXPECT_EQ(with_time.whole_runs, with_time.runs);
   EXPECT_GE(of_long.whole_runs, 3U);
   EXPECT_LT(of_long.whole_runs, of_long.runs);
   for (const plan_report* report : {&of_short, &of_long}) {
