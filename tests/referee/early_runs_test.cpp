@@ -12,6 +12,7 @@
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/plan/plan.hpp"
+#include "emulate/products.hpp"
 #include "referee/lanes.hpp"
 
 namespace deltaproof {
@@ -84,7 +85,8 @@ TEST(early_runs, leave_late_tokens_and_the_state_with_limits_of_their_own) {
   ASSERT_LT(judged(p, correct).whole_runs, judged(p, correct).runs);
   const auto moved = [](const tensor& x, std::size_t first, double by) {
     std::vector<double> values = x.to_doubles();
-    for (std::size_t i = first; i < values.size(); ++i) values[i] *= 1 + by * (i % 2 == 0 ? 1 : -1);
+    for (std::size_t i = first; i < values.size(); ++i)
+      values[i] = emulation::narrowed(values[i] * (1 + by * (i % 2 == 0 ? 1 : -1)), {x.element_format(), false});
     return tensor::from_doubles(x.element_format(), x.shape(), values, "moved");
   };
   result late = correct;

@@ -43,6 +43,9 @@ TEST_P(correct_runs, are_not_refuted) {
   EXPECT_EQ(found.alarms, 0U);
   EXPECT_EQ(found.inadequate, 0U);
 }
+TEST_P(correct_runs, of_long_heads_are_not_refuted) {
+  EXPECT_EQ(testing::alarms_in(GetParam(), build::lengthy, 0, 1).alarms, 0U);
+}
 INSTANTIATE_TEST_SUITE_P(presets, correct_runs, ::testing::ValuesIn(testing::preset_names()), testing::preset_as_test_name);
 
 // fp32 inputs, three tokens, operands of A and w not rounded: refuted while inputs were moved by units of fp32, which leave each

@@ -30,8 +30,9 @@ enum class build {
   wide,      ///< every sum and the state in fp64 where the plan says fp32: better than promised
   finer,     ///< one of the plan's roundings left out, drawn for each run: better than promised
   any,       ///< all of this together: small shapes, stages, another build or a native kernel, at times a rounding left out
+  lengthy,   ///< another build of any variant, or a native kernel, on long heads
 };
-inline constexpr std::array<std::string_view, 5> build_names{"ordinary", "rough", "wide", "finer", "any"};
+inline constexpr std::array<std::string_view, 6> build_names{"ordinary", "rough", "wide", "finer", "any", "lengthy"};
 
 /// Looking for each planted fault takes most of the time, and most of what is tested besides does not depend on it.
 enum class faults_looked_for { in_a_quarter, always };
@@ -155,7 +156,12 @@ inline correct_result correct_run(const plan& declared, std::size_t index, build
     g.gate = any_of(laws);
   }
   if (index % 7 == 6) g.initial_state = "none";
-  const bool any = how == build::any;
+  if (how == build::lengthy) {
+    g.tokens = any_of(std::array<std::size_t, 4>{512, 700, 1024, 1536});
+    g.key_dim = g.value_dim = 32;
+    g.value_heads = 2;
+  }
+  const bool any = how == build::any, lengthy = how == build::lengthy;
   philox more(seed * 1000003 + index, 0xa27);
   out.p = any && index % 2 == 0 ? made_small(g, more) : generate(g);
   out.made = complete(g);
@@ -169,14 +175,14 @@ inline correct_result correct_run(const plan& declared, std::size_t index, build
   // Four ulps of a sum vanish where its result is stored in 16 bits; in an fp32 state they are more than any order of 64 terms,
   // and more than the bound of a sum of few.
   const double rough = path == path_kind::chunk && all[which].u.store.precision < fp32.precision ? 4 : 1;
-  options.noise_ulps = how == build::rough ? rough : any || (how == build::ordinary && index % 2 == 1) ? 1 : 0;
-  options.stages = path == path_kind::chunk && options.noise_ulps <= 1;
+  options.noise_ulps = how == build::rough ? rough : any || lengthy || (how == build::ordinary && index % 2 == 1) ? 1 : 0;
+  options.stages = path == path_kind::chunk && options.noise_ulps <= 1 && !lengthy;
   options.seed = draw();
   plan_variant kept = how == build::wide ? with_wide_sums(all[which]) : all[which];
   if (how == build::finer) leave_one_out(kept, draw);
   if (any && more.below(3) == 0) leave_one_out(kept, more);
   std::string by;
-  if (any && more.below(2) == 0 && is_native(out.p, all[which])) {
+  if ((any || lengthy) && more.below(2) == 0 && is_native(out.p, all[which])) {
     const native_style style = drawn_style(more);
     out.r = native_run(out.p, kept, style, options.stages);
     by = ", natively: " + style.text();
