@@ -48,7 +48,7 @@ inline void judge_one(const plan& declared, build how, std::size_t index, alarm_
   options.judge.power = looks_for_faults(looked, index);
   if (how == build::lengthy) {  // with so little time that most runs stop early
     options.judge.power = false;
-    options.judge.seconds = 0.1;
+    options.judge.seconds = 0.02;
   }
   const check_report report = check(run.p, run.r, options);
   if (!report.conformance) {

@@ -35,7 +35,7 @@ TEST_P(false_alarm_of, a_thousand_runs_of_all_that_a_plan_leaves_open_is_zero) {
 TEST_P(false_alarm_of, rougher_sums_than_the_emulators_is_zero) { count_alarms(GetParam(), build::rough, scaled(200)); }
 TEST_P(false_alarm_of, sums_better_than_promised_is_zero) { count_alarms(GetParam(), build::wide, scaled(200)); }
 TEST_P(false_alarm_of, kernels_that_round_less_than_promised_is_zero) { count_alarms(GetParam(), build::finer, scaled(200)); }
-TEST_P(false_alarm_of, long_heads_whose_runs_stop_early_is_zero) { count_alarms(GetParam(), build::lengthy, scaled(200)); }
+TEST_P(false_alarm_of, long_heads_whose_runs_stop_early_is_zero) { count_alarms(GetParam(), build::lengthy, scaled(50)); }
 
 INSTANTIATE_TEST_SUITE_P(presets, false_alarm_of, ::testing::ValuesIn(testing::preset_names()), testing::preset_as_test_name);
 

@@ -43,10 +43,12 @@ TEST_P(correct_runs, are_not_refuted) {
   EXPECT_EQ(found.alarms, 0U);
   EXPECT_EQ(found.inadequate, 0U);
 }
-TEST_P(correct_runs, of_long_heads_are_not_refuted) {
-  EXPECT_EQ(testing::alarms_in(GetParam(), build::lengthy, 0, 1).alarms, 0U);
-}
 INSTANTIATE_TEST_SUITE_P(presets, correct_runs, ::testing::ValuesIn(testing::preset_names()), testing::preset_as_test_name);
+
+TEST(a_correct_run, of_a_long_head_is_not_refuted) {
+  for (const char* name : {"fla-chunk-gdn", "fla-chunk-kda", "maxtext-recurrent"})
+    EXPECT_EQ(testing::alarms_in(name, build::lengthy, 0, scaled(3)).alarms, 0U);
+}
 
 // fp32 inputs, three tokens, operands of A and w not rounded: refuted while inputs were moved by units of fp32, which leave each
 // rounding to tf32 as it is, so that the runs hardly scattered.

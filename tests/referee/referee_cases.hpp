@@ -158,7 +158,7 @@ inline correct_result correct_run(const plan& declared, std::size_t index, build
   if (index % 7 == 6) g.initial_state = "none";
   if (how == build::lengthy) {
     g.tokens = any_of(std::array<std::size_t, 4>{512, 700, 1024, 1536});
-    g.key_dim = g.value_dim = 32;
+    g.key_dim = g.value_dim = 16;
     g.value_heads = 2;
   }
   const bool any = how == build::any, lengthy = how == build::lengthy;
