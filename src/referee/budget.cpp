@@ -132,10 +132,15 @@ void require_valid(const statistic& s) {
                                                          : "laws_of_variant") +
                        " is 0 for " + key_text(s) + "; give at least 1");
   }
-  for (const auto& runs : s.samples) {
-    for (const double x : runs) {
-      if (!(x < 0)) continue;
-      throw domain_error("thresholds: an error norm of " + general(x, 6) + " for " + key_text(s) +
+  if (!s.neighbours.empty() && s.neighbours.size() != s.samples.size()) {
+    throw shape_error("thresholds: " + counted(s.neighbours.size(), "variant") + " of neighbours for " + key_text(s) + ", and " +
+                      std::to_string(s.samples.size()) + " of samples; give both the same variants");
+  }
+  for (const auto* list : {&s.samples, &s.neighbours}) {
+    for (const auto& runs : *list) {
+      const auto negative = std::find_if(runs.begin(), runs.end(), [](double x) { return x < 0; });
+      if (negative == runs.end()) continue;
+      throw domain_error("thresholds: an error norm of " + general(*negative, 6) + " for " + key_text(s) +
                          "; norms are >= 0, use signed_thresholds for numbers with a sign");
     }
   }
@@ -386,6 +391,8 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
     pool_set& keys = groups[{s.tensor, s.norm}].keys;
     keys.add(s.bucket, s.head, std::move(cells), s.laws_of_variant);
     if (s.neighbours.empty()) continue;
+    if (!seen.emplace(s.tensor, s.norm, s.bucket + 1, s.head).second)
+      throw domain_error("thresholds: the bucket after " + key_text(s) + " is given, and this one has neighbours in its place");
     cells.clear();
     for (const auto& runs : s.neighbours) cells.push_back(detail::summed(runs, s.floor, run_scale::log));
     keys.add(s.bucket + 1, s.head, std::move(cells), s.laws_of_variant);

@@ -44,7 +44,8 @@ void end_early(trial& t, double cost) {
   const std::size_t kinds = t.kinds.size(), before = t.runs.moved;
   runs_of_kind runs = t.runs;
   runs.whole = std::max(fewest_runs, 1 + (fewest_degrees + kinds - 1) / kinds);
-  while (cost * static_cast<double>(runs.whole + 1) <= t.options.judge.seconds * cheap_share) ++runs.whole;
+  const double cheap = t.options.judge.seconds * cheap_share;
+  while (runs.whole < before && cost * static_cast<double>(runs.whole + 1) <= cheap) ++runs.whole;
   for (runs.moved = before + 1; runs.moved > runs.whole; ++runs.moved) {
     std::size_t degrees = 0, tokens = 0, tokens_before = 0;
     for (const std::size_t i : t.slice) {

@@ -335,7 +335,8 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, overfl
   }
   if (t.r.has_outputs() && !t.stopped()) runs.outputs = enough_runs(t, overflow);
   out.runs = t.runs.moved;
-  out.whole_runs = t.runs.whole;
+  out.whole_runs = out.runs;
+  for (const std::size_t i : t.slice) out.whole_runs = std::min(out.whole_runs, t.whole_runs_of(i, 1));
   runs.has_stages = t.r.has_outputs() && t.path == path_kind::chunk && !t.r.stages.empty();
   if (runs.has_stages && !t.stopped()) {
     begins(t, "stages of emulated runs");

@@ -379,6 +379,14 @@ TEST(bad_statistics, are_refused) {
   EXPECT_THROW((void)thresholds(std::vector{key({{1}}), key({{1}})}, one_percent), domain_error);
   EXPECT_THROW((void)thresholds(std::vector{key({{1}}), key({{1}, {1}}, norm_kind::rms, 1)}, one_percent), shape_error);
   EXPECT_THROW((void)thresholds(std::vector{key({{1}})}, {0, 1}), domain_error);
+  statistic beside = key({{1}});
+  beside.neighbours = {{1}, {1}};
+  EXPECT_THROW((void)only(beside), shape_error);
+  beside.neighbours = {{-1}};
+  EXPECT_THROW((void)only(beside), domain_error);
+  beside.neighbours = {{1}};
+  EXPECT_THROW((void)thresholds(std::vector{beside, key({{1}}, norm_kind::rms, 1)}, one_percent), domain_error);
+  EXPECT_THROW((void)thresholds(std::vector{key({{1}}, norm_kind::rms, 1), beside}, one_percent), domain_error);
   EXPECT_TRUE(thresholds({}, one_percent).empty());
 }
 

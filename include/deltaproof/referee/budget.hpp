@@ -59,7 +59,8 @@ struct statistic {
   norm_kind norm = norm_kind::rms;
   double floor = 0;                          ///< errors up to this mean nothing: radius, format
   std::vector<std::vector<double>> samples;  ///< [variant][run], >= 0; a head outside the emulated slice has one run of each
-  /// Runs of something alike that is not judged, as a neighbouring bucket would have them: their residuals fill the pools.
+  /// Runs of something alike that is not judged, [variant][run], as the next bucket would have them, which is not given then.
+  /// Their residuals fill the pools. Empty: none.
   std::vector<std::vector<double>> neighbours = {};
   /// The error is small beside the truth: a sum of what each rounding alone does, its tail no heavier than a normal law's on
   /// the linear scale. Otherwise sizes may differ by factors, and the limit is that of the log scale alone.
@@ -89,10 +90,11 @@ inline constexpr double open_order = 1.75;
 /// Student's law for rms; times the allowance; never below the floor or a run that was seen. The spread is that of pooled
 /// residuals times what the variant's residuals exceed those of all variants by. Two pools are tried and the larger limit counts:
 /// the key's own head, all variants, its bucket, then buckets +-1, +-2 ... until near_pool_degrees; and likewise until
-/// wide_pool_degrees, with all heads if the head alone has too few. A head with one run takes the noisiest of the other heads.
-/// The quantile is Student's for rms; for max, Gumbel's times Student/normal; for either, where that is larger, the Gamma law's
-/// with the skewness of all residuals of the tensor and norm (plus three standard errors) times Student/normal. No spread is
-/// below `least_spread`. Runs at the floor are left out where others of the variant are above it.
+/// wide_pool_degrees, with all heads if the head alone has too few. The near pool scatters no less than the bucket itself. A head
+/// with one run takes the noisiest of the other heads. The quantile is Student's for rms; for max, Gumbel's times Student/normal;
+/// for either, where that is larger, the Gamma law's with the skewness of all residuals of the tensor and norm (plus three
+/// standard errors) times Student/normal. No spread is below `least_spread`. Runs at the floor are left out where others of the
+/// variant are above it.
 struct threshold {
   double value = 0;         ///< infinite where no finite budget exists: then nothing can be refuted
   double typical = 0;       ///< exp(mean) of the variant that decides

@@ -275,7 +275,7 @@ struct stage_options {
   /// where the problem itself leaves the formats of the kernel: NaN and inf are bad wherever they are judged.
   std::vector<std::size_t> judged_tokens;
   unsigned threads = 0;
-  /// Of o too, from which no other stage follows: where h and v_new are stored it says nothing about them.
+  /// Whether o is measured too. No other stage is made of it, and where h and v_new are stored it says nothing about them.
   bool output = true;
 };
 
