@@ -153,6 +153,14 @@ std::string power_text(const power_report& power) {
          " planted faults would be detected on these inputs" + unseen;
 }
 
+std::string runs_text(const plan_report& plan) {
+  const std::size_t early = plan.runs - plan.whole_runs;
+  return std::to_string(plan.variants.size()) + " variants, each run on the given inputs and " + std::to_string(plan.runs) +
+         " times on perturbed inputs (" +
+         (early > 0 ? std::to_string(early) + " of these stop within the first eighth of the tokens; " : "") +
+         "variants that differ only in the order of sums share these runs)";
+}
+
 template <class Line>
 void conformance_text(const plan_report& plan, const check_report& report, const Line& line) {
   const std::string budgets = closeness_text(plan);
@@ -227,12 +235,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     line("false alarm",
          "a kernel that conforms to this plan, with errors distributed as in the emulated runs, exceeds any of its " +
              std::to_string(plan.tests) + " limits with probability at most " + detail::general(plan.false_alarm, 2) + " (" +
-             std::to_string(plan.variants.size()) + " variants, each run on the given inputs and " + std::to_string(plan.runs) +
-             " times on perturbed inputs (" +
-             (plan.whole_runs < plan.runs
-                  ? std::to_string(plan.runs - plan.whole_runs) + " of these stop within the first eighth of the tokens; "
-                  : "") +
-             "variants that differ only in the order of sums share these runs); " + plan.slice + ")");
+             runs_text(plan) + "; " + plan.slice + ")");
   for (const std::string& other : report.other_plans) line("other plan", other);
 }
 
