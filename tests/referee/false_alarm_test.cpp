@@ -140,6 +140,35 @@ check_report judged(const problem& p, const result& r, std::string_view name, bo
   return check(p, r, options);
 }
 
+// A query that is large and a scale that is small: q S leaves the range of fp32, and neither o nor a stage that is stored does.
+TEST(a_correct_run, whose_o_alone_overflows_is_not_refuted) {
+  problem p = drawn_problem(op_kind::gated_delta_rule, "typical", 128, 4);
+  const auto times = [](const tensor& x, double factor) {
+    std::vector<double> values = x.to_doubles();
+    for (double& value : values) value *= factor;
+    return tensor::from_doubles(x.element_format(), x.shape(), values, "scaled");
+  };
+  p.v = times(p.v, 0x1p120);
+  p.q = times(p.q, 0x1p14);
+  p.scale = 0x1p-30;
+  emulation_options another;
+  another.noise_ulps = 1;
+  another.stages = true;
+  const result r = emulate(p, variants(preset("fla-chunk-gdn"), p, path_kind::chunk, 64).front(), another, 1);
+  for (const auto& [name, stage] : r.stages) {
+    const std::vector<double> values = stage.to_doubles();
+    ASSERT_TRUE(std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); })) << name;
+  }
+  const std::vector<double> o = r.o.to_doubles();
+  ASSERT_FALSE(std::all_of(o.begin(), o.end(), [](double x) { return std::isfinite(x); }));
+  const check_report report = judged(p, r, "fla-chunk-gdn");
+  ASSERT_TRUE(report.conformance.has_value()) << report.reason;
+  for (const judged_stage& s : report.conformance->stages) {
+    EXPECT_NE(s.judged, verdict::refuted) << s.name << ": " << s.reason;
+    if (s.name == "o") EXPECT_THAT(s.reason, ::testing::HasSubstr("emulated runs of the plan are not finite in this stage"));
+  }
+}
+
 // Of a sum of one term there is no other order: another build leaves it as it is, and every stage within its bound.
 TEST(stages_of_another_build, are_within_their_bounds) {
   for (const auto& [op, tokens] : {std::pair{op_kind::gated_delta_rule, 2},
