@@ -133,8 +133,8 @@ void require_valid(const statistic& s) {
                        " is 0 for " + key_text(s) + "; give at least 1");
   }
   if (!s.neighbours.empty() && s.neighbours.size() != s.samples.size()) {
-    throw shape_error("thresholds: " + counted(s.neighbours.size(), "variant") + " of neighbours for " + key_text(s) + ", and " +
-                      std::to_string(s.samples.size()) + " of samples; give both the same variants");
+    throw shape_error("thresholds: samples of " + key_text(s) + " have " + counted(s.samples.size(), "variant") +
+                      ", and its neighbours have " + std::to_string(s.neighbours.size()) + "; give both the same variants");
   }
   for (const auto* list : {&s.samples, &s.neighbours}) {
     for (const auto& runs : *list) {
@@ -392,7 +392,9 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
     keys.add(s.bucket, s.head, std::move(cells), s.laws_of_variant);
     if (s.neighbours.empty()) continue;
     if (!seen.emplace(s.tensor, s.norm, s.bucket + 1, s.head).second)
-      throw domain_error("thresholds: the bucket after " + key_text(s) + " is given, and this one has neighbours in its place");
+      throw domain_error("thresholds: " + key_text(s) +
+                         " has neighbours, which stand for its next bucket, and that bucket is given "
+                         "too; give one of them");
     cells.clear();
     for (const auto& runs : s.neighbours) cells.push_back(detail::summed(runs, s.floor, run_scale::log));
     keys.add(s.bucket + 1, s.head, std::move(cells), s.laws_of_variant);
@@ -454,7 +456,10 @@ std::string budget_argument(const false_alarm& alarm) {
          "its pool gets a wider limit in proportion. The pool has the head's runs in this bucket, and in neighbouring buckets "
          "until\n"
          "there are " +
-         std::to_string(near_pool_degrees) + " degrees of freedom. A second limit is made from a pool with " +
+         std::to_string(near_pool_degrees) +
+         " degrees of freedom. Of a state, the states that runs leave which stop early stand for\n"
+         "a neighbouring bucket. No bucket is taken to scatter less than its own runs do. A second limit is made from a pool "
+         "with " +
          std::to_string(wide_pool_degrees) +
          " degrees, of all heads if the head\n"
          "has too few, and the larger limit counts. A head that was run once scatters no more than the noisiest head that was "

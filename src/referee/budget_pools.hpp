@@ -108,8 +108,7 @@ class pool_set {
   /// Heads with two runs or more, above the floor, of one variant of one key.
   [[nodiscard]] const std::set<std::size_t>& repeated_heads() const { return repeated_heads_; }
 
-  /// One head, all variants, buckets until `wanted` degrees. It scatters as much as its own bucket does, if the neighbours do
-  /// less.
+  /// One head, all variants, buckets until `wanted` degrees. Its spread is at least that of the bucket itself.
   [[nodiscard]] const named_pool& near(std::size_t bucket, std::size_t head, std::size_t wanted) {
     return kept(near_, bucket, head, [&] {
       named_pool p = grown(bucket, wanted, [&](pool& into, const head_cells& heads) {

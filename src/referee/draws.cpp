@@ -87,7 +87,7 @@ double least_error(const trial& t, bool state) {
   return smallest_subnormal((state ? *t.r.final_state : t.r.o).element_format()) / 2;
 }
 
-/// That the runs there are have for a state.
+/// The degrees of freedom behind the spread of a state, over all heads that run often.
 std::size_t degrees_of_state(const trial& t) {
   std::size_t degrees = 0;
   for (const std::size_t i : t.slice) {
@@ -97,8 +97,8 @@ std::size_t degrees_of_state(const trial& t) {
   return degrees;
 }
 
-/// The places of head `i` with what the result errs there, and room for the errors of each law.
-head_norms add_head(const trial& t, std::size_t i, drawn& out) {
+/// The places of head `i` with what the result errs there, and room for the errors of each law. `degrees`: degrees_of_state.
+head_norms add_head(const trial& t, std::size_t i, std::size_t degrees, drawn& out) {
   const lane& at = t.lanes[i];
   const auto where = buckets(at.judged, t.unit);
   const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
@@ -122,12 +122,12 @@ head_norms add_head(const trial& t, std::size_t i, drawn& out) {
       for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) {
         const std::size_t all = t.runs_of(i, law), whole = t.whole_runs_of(i, law);
         s.samples.emplace_back(early ? all : whole, 0.0);
-        // The state that a run leaves which ends early.
+        // A run that stops early leaves a state too: a neighbour of the one that is judged.
         if (state) s.neighbours.emplace_back(all - whole, 0.0);
       }
       s.laws_of_variant = laws_of_runs(1);
       // A state has no other neighbours to fill a pool with: the runs there are must do.
-      if (state) s.wide_degrees = std::clamp(degrees_of_state(t), near_pool_degrees, wide_pool_degrees);
+      if (state) s.wide_degrees = std::clamp(degrees, near_pool_degrees, wide_pool_degrees);
       out.statistics.push_back(std::move(s));
     }
   }
@@ -223,13 +223,6 @@ std::vector<run_kind> kinds_of(std::span<const plan_variant> variants, const pro
   return out;
 }
 
-std::string of_heads_run_once(std::size_t heads, const std::string& head) {
-  return (heads == 1 ? "; the other " + head : "; each of the other " + std::to_string(heads) + " " + head + "s") +
-         " was run once for each variant (variants that differ only in the order of sums share one run), and its errors are "
-         "assumed to scatter no more than those of the noisiest " +
-         head + " that was run more often";
-}
-
 std::size_t most_of_a_kind(const std::vector<run_kind>& kinds) {
   std::size_t most = 1;
   for (const run_kind& kind : kinds) most = std::max(most, kind.size());
@@ -283,10 +276,11 @@ drawn draw_runs(const trial& t) {
   std::vector<job> jobs;
   std::vector<std::size_t> first_place(t.lanes.size()), jobs_of_lane(t.lanes.size(), 0);
   std::vector<head_norms> norms_of_head;
+  const std::size_t degrees = degrees_of_state(t);
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     out.finite.push_back(t.lanes[i].judged);
     first_place[i] = out.places.size();
-    norms_of_head.push_back(add_head(t, i, out));
+    norms_of_head.push_back(add_head(t, i, degrees, out));
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
     for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); law += t.runs_often(i) ? 1 : 2) {
       for (std::size_t r = 0; r < t.runs_of(i, law); ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});

@@ -461,13 +461,9 @@ std::vector<threshold> gradient_limits(const drawn_gradients& runs, const false_
 }
 
 std::string gradient_slice_text(const gradient_trial& t) {
-  if (t.slice.size() == t.lanes.size()) return "every head";
-  std::string text;
-  for (const std::size_t i : t.slice) {
-    text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " key head " +
-            std::to_string(t.lanes[i].key_head);
-  }
-  return "run more than once: " + text + of_heads_run_once(t.lanes.size() - t.slice.size(), "key head");
+  std::vector<std::pair<std::size_t, std::size_t>> often;
+  for (const std::size_t i : t.slice) often.emplace_back(t.lanes[i].sequence, t.lanes[i].key_head);
+  return slice_text(often, t.lanes.size(), "key head");
 }
 
 }  // namespace deltaproof::referee_detail

@@ -52,7 +52,7 @@ struct bucket {
   std::size_t last = 0;
 };
 [[nodiscard]] std::vector<bucket> buckets(std::size_t tokens, std::size_t unit);
-/// Where runs of a head end that are not whole: after a bucket, at an eighth of its tokens or before; 0 where all are whole.
+/// Where runs that stop early do so: behind a bucket, within the first eighth of the tokens; 0: no run of this head stops early.
 [[nodiscard]] std::size_t early_end(const lane& at, std::size_t unit);
 /// Tokens of the first bucket: those of a chunk, or 64.
 [[nodiscard]] std::size_t unit_of(const plan_variant& v, std::size_t steps_per_token);

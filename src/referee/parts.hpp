@@ -50,8 +50,6 @@ void keep(const referee_options& options, const std::string& key, T value) {
 /// those roundings anew, and runs take the orders in turn; otherwise each variant is a kind of its own.
 using run_kind = std::vector<std::size_t>;
 [[nodiscard]] std::vector<run_kind> kinds_of(std::span<const plan_variant> variants, const problem& p);
-/// What stands behind the limits of heads that ran once, in words. `head`: "head" or "key head".
-[[nodiscard]] std::string of_heads_run_once(std::size_t heads, const std::string& head);
 /// The most variants of one kind. A kernel has one of them: what a law of `n` variants, each drawn as often, exceeds with
 /// probability alpha / n, none of them exceeds with more than alpha.
 [[nodiscard]] std::size_t most_of_a_kind(const std::vector<run_kind>& kinds);
@@ -71,8 +69,8 @@ inline constexpr std::size_t fewest_runs = 3;
 /// More runs than needed cost little where all of them take less than this share of the time for judging.
 inline constexpr double cheap_share = 1.0 / 20;
 /// Of a head that runs often. Runs on the given inputs repeat each other's roundings: one of each variant will do, and where they
-/// cost little a few more narrow the limits. Of the moved runs the first `whole` have all of its tokens; the others end early
-/// (early_end), for most of what they say of the scatter they say in the first tokens.
+/// cost little a few more narrow the limits. Of the moved runs the first `whole` cover all of its tokens. The others
+/// stop early (early_end): they show how errors scatter, and the first tokens show that well enough.
 struct runs_of_kind {
   std::size_t given = 1, moved = 1, whole = 1;
   [[nodiscard]] std::size_t of(std::size_t law, const std::vector<run_kind>& kinds) const {
@@ -133,7 +131,7 @@ struct trial {
   [[nodiscard]] std::size_t runs_of(std::size_t lane, std::size_t law) const {
     return runs_often(lane) ? runs.of(law, kinds) : 1;
   }
-  /// Of these runs, those that have all tokens of the head.
+  /// Of these runs, those that cover all tokens of the head.
   [[nodiscard]] std::size_t whole_runs_of(std::size_t lane, std::size_t law) const {
     const std::size_t all = runs_of(lane, law);
     return law % 2 == 1 && runs_often(lane) && early_end(lanes[lane], unit) > 0 ? std::min(runs.whole, all) : all;
@@ -145,9 +143,13 @@ struct trial {
 };
 
 /// Every head runs on the given inputs. As many as the time allows run on moved inputs too, the longest first, as they have
-/// the most buckets; one at least. `may_end_early`: not where runs are made for their gradients, and their outputs cost nothing.
-void plan_runs(trial& t, bool may_end_early);
-/// Which heads those are, in words.
+/// the most buckets; one at least. `may_stop_early`: not where gradients are judged, whose
+/// runs are whole and leave outputs as well.
+void plan_runs(trial& t, bool may_stop_early);
+/// Which of `heads` ran more than once, and what stands behind the limits of the others, in words. `often`: sequence and number
+/// of each. `head`: "head" or "key head".
+[[nodiscard]] std::string slice_text(std::span<const std::pair<std::size_t, std::size_t>> often, std::size_t heads,
+                                     const std::string& head);
 [[nodiscard]] std::string slice_text(const trial& t);
 
 /// The largest of both; a NaN stays.

@@ -3,6 +3,7 @@
 //
 // Which heads run how often, and how much of them.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,14 +12,24 @@
 
 namespace deltaproof::referee_detail {
 
-std::string slice_text(const trial& t) {
-  if (t.slice.size() == t.lanes.size()) return "every head";
-  std::string text;
-  for (const std::size_t i : t.slice) {
-    text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
-            std::to_string(t.lanes[i].head);
+std::string slice_text(std::span<const std::pair<std::size_t, std::size_t>> often, std::size_t heads, const std::string& head) {
+  if (often.size() == heads) return "every head";
+  std::string text = "run more than once: ";
+  for (const auto& [sequence, number] : often) {
+    text += (text.ends_with(": ") ? "" : ", ") + std::string("sequence ") + std::to_string(sequence) + " " + head + " " +
+            std::to_string(number);
   }
-  return "run more than once: " + text + of_heads_run_once(t.lanes.size() - t.slice.size(), "head");
+  const std::size_t others = heads - often.size();
+  return text + (others == 1 ? "; the other " + head : "; each of the other " + std::to_string(others) + " " + head + "s") +
+         " was run once for each variant (variants that differ only in the order of sums share one run), and its errors are "
+         "assumed to scatter no more than those of the noisiest " +
+         head + " that was run more often";
+}
+
+std::string slice_text(const trial& t) {
+  std::vector<std::pair<std::size_t, std::size_t>> often;
+  for (const std::size_t i : t.slice) often.emplace_back(t.lanes[i].sequence, t.lanes[i].head);
+  return slice_text(often, t.lanes.size(), "head");
 }
 
 namespace {
@@ -36,10 +47,10 @@ runs_of_kind runs_of(const trial& t, std::size_t places, std::size_t states, dou
   return runs;
 }
 
-/// Ends runs on moved inputs early where that saves time. As few stay whole as a skewness and `fewest_degrees` of a place of its
-/// own need, for pools have neighbours as well, or as cost little. There is one run more at least, so that a state has as many
-/// degrees as before. `cost`: of a run of each kind of the heads chosen.
-void end_early(trial& t, double cost) {
+/// Lets runs on moved inputs stop early where that saves time. As few stay whole as a skewness and `fewest_degrees` of a place of
+/// its own need, for pools have neighbours as well, or as cost little. There is one run more at least, so that a state has as
+/// many degrees as before. `cost`: of a run of each kind of the heads chosen.
+void stop_early(trial& t, double cost) {
   constexpr std::size_t fewest_degrees = 6;
   const std::size_t kinds = t.kinds.size(), before = t.runs.moved;
   runs_of_kind runs = t.runs;
@@ -64,7 +75,7 @@ void end_early(trial& t, double cost) {
 
 }  // namespace
 
-void plan_runs(trial& t, bool may_end_early) {
+void plan_runs(trial& t, bool may_stop_early) {
   std::vector<std::size_t> order(t.lanes.size());
   std::vector<double> cost;  // of a run of each kind
   double once = 0;
@@ -89,7 +100,7 @@ void plan_runs(trial& t, bool may_end_early) {
     t.runs = runs;
   }
   std::sort(t.slice.begin(), t.slice.end());
-  if (may_end_early) end_early(t, often);
+  if (may_stop_early) stop_early(t, often);
 }
 
 }  // namespace deltaproof::referee_detail

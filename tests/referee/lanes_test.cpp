@@ -10,6 +10,8 @@
 
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/random.hpp"
+#include "referee/fault_projections.hpp"
 
 namespace deltaproof::referee_detail {
 namespace {
@@ -136,6 +138,32 @@ TEST(draws, err_from_a_truth_in_fp64_where_sums_alone_round_in_the_first_chunk) 
     const auto [by_draw, by_fp64] = norms_of(take_head(p, 0, 0), v, seed, 16);
     EXPECT_EQ(by_draw.rms, by_fp64.rms);
     EXPECT_GT(by_fp64.rms.front(), 0);
+  }
+}
+
+// Blocks that stay in a cache change no sum: each is made entry by entry.
+TEST(columns_beside, sum_each_product_in_the_order_of_its_entries) {
+  philox draw(3, 7);
+  for (const std::size_t length : {1U, 255U, 256U, 257U, 1000U}) {
+    std::vector<referee_detail::flat> x(40, referee_detail::flat(length)), y(9, referee_detail::flat(length));
+    for (auto* list : {&x, &y}) {
+      for (referee_detail::flat& one : *list) {
+        for (float& entry : one) entry = static_cast<float>(draw.normal());
+      }
+    }
+    std::vector<std::vector<double>> want(y.size(), std::vector<double>(x.size(), 0.0));
+    for (std::size_t f = 0; f < y.size(); ++f) {
+      for (std::size_t c = 0; c < x.size(); ++c) {
+        for (std::size_t i = 0; i < length; ++i) want[f][c] += static_cast<double>(x[c][i]) * static_cast<double>(y[f][i]);
+      }
+    }
+    std::vector<referee_detail::flat*> taken;
+    for (referee_detail::flat& one : x) taken.push_back(&one);
+    std::vector<const referee_detail::flat*> others;
+    for (const referee_detail::flat& one : y) others.push_back(&one);
+    referee_detail::columns_beside columns;
+    columns.take(taken);
+    EXPECT_EQ(columns.inner(others), want) << length;
   }
 }
 

@@ -59,8 +59,8 @@ struct statistic {
   norm_kind norm = norm_kind::rms;
   double floor = 0;                          ///< errors up to this mean nothing: radius, format
   std::vector<std::vector<double>> samples;  ///< [variant][run], >= 0; a head outside the emulated slice has one run of each
-  /// Runs of something alike that is not judged, [variant][run], as the next bucket would have them, which is not given then.
-  /// Their residuals fill the pools. Empty: none.
+  /// [variant][run] of something alike that is not judged. They stand for the next bucket, which must not be given then, and fill
+  /// pools as its runs would. Empty: none.
   std::vector<std::vector<double>> neighbours = {};
   /// The error is small beside the truth: a sum of what each rounding alone does, its tail no heavier than a normal law's on
   /// the linear scale. Otherwise sizes may differ by factors, and the limit is that of the log scale alone.
