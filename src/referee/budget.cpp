@@ -3,9 +3,6 @@
 #include "deltaproof/referee/budget.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/gamma.hpp>
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <limits>
@@ -16,7 +13,7 @@
 #include <utility>
 
 #include "deltaproof/support/errors.hpp"
-#include "referee/budget_pools.hpp"
+#include "referee/budget_reach.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {
@@ -43,56 +40,16 @@ namespace {
 using detail::cell;
 using detail::counted;
 using detail::general;
+using detail::limit_over_mean;
 using detail::named_pool;
+using detail::pool;
 using detail::pool_set;
+using detail::quantile_table;
 using detail::run_scale;
+using detail::student_quantile;
+using detail::widest_reach;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-double normal_quantile(double alpha) { return boost::math::quantile(boost::math::complement(boost::math::normal(), alpha)); }
-double student_quantile(std::size_t degrees, double alpha) {
-  return boost::math::quantile(boost::math::complement(boost::math::students_t(static_cast<double>(degrees)), alpha));
-}
-// Of the Gumbel law with mean 0 and variance 1: (-log(-log(1 - alpha)) - gamma) sqrt(6) / pi.
-double gumbel_quantile(double alpha) {
-  constexpr double euler_gamma = 0.57721566490153286;
-  constexpr double sqrt_6_over_pi = 0.77969680123367553;
-  return (-std::log(-std::log1p(-alpha)) - euler_gamma) * sqrt_6_over_pi;
-}
-// Of the Gamma law with mean 0, variance 1 and this skewness > 0: shape k = 4 / skewness^2, (G - k) / sqrt k.
-double gamma_quantile(double skewness, double alpha) {
-  const double shape = 4 / (skewness * skewness);
-  return (boost::math::quantile(boost::math::complement(boost::math::gamma_distribution<double>(shape), alpha)) - shape) /
-         std::sqrt(shape);
-}
-
-// The upper quantiles of the laws at one alpha, each found once.
-class quantile_table {
- public:
-  explicit quantile_table(double alpha) : alpha_{alpha}, normal_{normal_quantile(alpha)}, gumbel_{gumbel_quantile(alpha)} {}
-
-  // Of the heavier of the norm's own law and the Gamma law with this skewness.
-  [[nodiscard]] std::pair<double, std::string_view> known_spread(norm_kind norm, double skewness) {
-    const std::pair<double, std::string_view> own =
-        is_maximum(norm) ? std::pair{gumbel_, "Gumbel"} : std::pair{normal_, "Student"};
-    // With less skewness the Gamma law's quantile exceeds the normal one by less than 2 % down to alpha = 1e-9.
-    if (skewness <= 0.02) return own;
-    double& gamma = gamma_[skewness];
-    if (gamma == 0) gamma = gamma_quantile(skewness, alpha_);
-    return gamma > own.first ? std::pair{gamma, std::string_view("Gamma")} : own;
-  }
-  // What an estimated spread costs: Student's quantile over the normal one.
-  [[nodiscard]] double estimated_spread(std::size_t degrees) {
-    double& kept = student_over_normal_[degrees];
-    if (kept == 0) kept = student_quantile(degrees, alpha_) / normal_;
-    return kept;
-  }
-
- private:
-  double alpha_, normal_, gumbel_;
-  std::map<std::size_t, double> student_over_normal_;
-  std::map<double, double> gamma_;
-};
 
 std::string key_text(const statistic& s) {
   return s.tensor + ", bucket " + std::to_string(s.bucket) + ", head " + std::to_string(s.head) + ", " +
@@ -166,31 +123,6 @@ std::string pool_text(const named_pool& p, std::size_t key_head) {
   return text + ")";
 }
 
-// The largest quantile spread sqrt(1 + 1/n) of the pools considered for one variant of n runs.
-struct widest_reach {
-  double reach = -1, quantile = 0, spread = 0;
-  std::string_view law;
-  const named_pool* from = nullptr;
-
-  void consider(const named_pool& p, const std::pair<double, std::string_view>& law_at_alpha, double variant, double runs,
-                double least, quantile_table& table) {
-    if (p.residuals.degrees == 0) return;
-    const double q = law_at_alpha.first * table.estimated_spread(p.residuals.degrees);
-    const double s = std::max(p.residuals.spread() * variant, least);
-    const double r = q * s * std::sqrt(1 + 1 / runs);
-    if (r > reach) *this = {r, q, s, law_at_alpha.second, &p};
-  }
-};
-
-// What a reach on the log scale is as a factor; `of_own_law`: the reach by the norm's own law, without skewness. An error of
-// first order is a linear image of many independent roundings: the tail of its rms is at most that of the largest weight alone,
-// of its maximum at most Gumbel's, on the linear scale. Such a weight is 1.55 spreads of the log for a single element, 1.42 for
-// many.
-double factor_of(const statistic& s, double reach, double of_own_law) {
-  const double log_law = std::exp(reach);
-  return s.first_order ? std::min(log_law, 1 + std::max(reach, is_maximum(s.norm) ? 0.0 : 1.6 * of_own_law)) : log_law;
-}
-
 // How many standard errors are added to the skewness that the runs show: where one element stands out, few runs show too little.
 constexpr double skewness_margin = 3;
 
@@ -216,16 +148,31 @@ struct key_group {
   std::map<std::tuple<std::size_t, std::size_t, std::size_t, double>, reach> of_repeated_heads;
 };
 
+using tensor_and_norm = std::pair<std::string, norm_kind>;
+
+/// How many times more a head of few runs scatters than the noisiest of those that ran often, over all tensors; at least 1.
+double scatter_of_few(const std::map<tensor_and_norm, key_group>& groups, const statistic& s) {
+  pool beside;
+  for (const auto& [of, group] : groups) {
+    if (of.second != s.norm) continue;
+    const pool here = group.keys.beside_noisiest(s.head);
+    beside.degrees += here.degrees;
+    beside.squares += here.squares;
+  }
+  return std::max(1.0, beside.spread());
+}
+
 constexpr const char* scatter_unknown =
     "the scatter of the runs is unknown: no head and bucket of this tensor has two runs of one group with errors above the "
     "reference's radius";
 
 /// What a limit was made of, and what is missing.
 std::string where_from(const statistic& s, const threshold& t, const widest_reach& decides, double alpha) {
-  std::string text = emulated(s.samples) + "; group " + std::to_string(t.variant) + " decides: typical error " +
-                     general(t.typical, 3) + ", log spread " + general(t.spread, 3) + " with " +
-                     pool_text(*decides.from, s.head) + ", " + std::string(decides.law) + " quantile " + general(t.quantile, 3) +
-                     " at probability " + general(alpha, 2);
+  std::string text =
+      emulated(s.samples) + "; group " + std::to_string(t.variant) + " decides: typical error " + general(t.typical, 3) +
+      ", log spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) +
+      (decides.times > 1 ? ", " + general(decides.times, 3) + " times theirs, as the few runs of this head scatter more" : "") +
+      ", " + std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at probability " + general(alpha, 2);
   if (s.first_order)
     text +=
         ", the tail of the error taken on the linear scale, not on that of its log, because the error is of first order in the "
@@ -242,7 +189,8 @@ std::string where_from(const statistic& s, const threshold& t, const widest_reac
   return text;
 }
 
-threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_table& table) {
+/// `scatter`: scatter_of_few, of a head of few runs.
+threshold limit_of(const statistic& s, key_group& group, double scatter, double alpha, quantile_table& table) {
   pool_set& keys = group.keys;
   const std::vector<cell>& cells = keys.cells(s.bucket, s.head);
   const auto broken = std::find_if(cells.begin(), cells.end(), [](const cell& c) { return !c.finite; });
@@ -280,6 +228,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
         for (const std::size_t head : keys.repeated_heads()) consider(head, known->second);
       }
       found = known->second;
+      found.widest.scatters(scatter);
     }
     const widest_reach& widest = found.widest;
     t.pooled = std::min(t.pooled, found.pooled);
@@ -290,7 +239,8 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
       return none;
     }
     const double own_share = table.known_spread(s.norm, 0).first / law.first;
-    const double here = c.mean + std::log(factor_of(s, widest.reach, widest.reach * own_share));
+    const double here =
+        c.mean + std::log(limit_over_mean(s, widest, own_share, runs, shape.skewness - shape.skewness_error, table));
     if (here > decisive) {
       decisive = here;
       decides = widest;
@@ -367,9 +317,8 @@ signed_threshold interval_of(const signed_statistic& s, double alpha) {
 
 std::vector<threshold> thresholds(std::span<const statistic> statistics, const false_alarm& alarm) {
   const double alpha = alarm.each();
-  using group = std::pair<std::string, norm_kind>;
-  std::map<group, key_group> groups;
-  std::map<group, std::size_t> variants;
+  std::map<tensor_and_norm, key_group> groups;
+  std::map<tensor_and_norm, std::size_t> variants;
   std::set<std::tuple<std::string, norm_kind, std::size_t, std::size_t>> seen;
   for (const statistic& s : statistics) {
     require_valid(s);
@@ -389,7 +338,7 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
       cells.back().counts = counts;
     }
     pool_set& keys = groups[{s.tensor, s.norm}].keys;
-    keys.add(s.bucket, s.head, std::move(cells), s.laws_of_variant);
+    keys.add(s.bucket, s.head, std::move(cells), s.laws_of_variant, s.few_runs);
     if (s.neighbours.empty()) continue;
     if (!seen.emplace(s.tensor, s.norm, s.bucket + 1, s.head).second)
       throw domain_error("thresholds: " + key_text(s) +
@@ -397,12 +346,21 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
                          "too; give one of them");
     cells.clear();
     for (const auto& runs : s.neighbours) cells.push_back(detail::summed(runs, s.floor, run_scale::log));
-    keys.add(s.bucket + 1, s.head, std::move(cells), s.laws_of_variant);
+    keys.add(s.bucket + 1, s.head, std::move(cells), s.laws_of_variant, s.few_runs);
   }
   quantile_table table(alpha);
   std::vector<threshold> result;
   result.reserve(statistics.size());
-  for (const statistic& s : statistics) result.push_back(limit_of(s, groups[{s.tensor, s.norm}], alpha, table));
+  std::map<std::pair<norm_kind, std::size_t>, double> scatters;
+  for (const statistic& s : statistics) {
+    double scatter = 1;
+    if (s.few_runs) {
+      const auto [known, is_new] = scatters.try_emplace({s.norm, s.head}, 1.0);
+      if (is_new) known->second = scatter_of_few(groups, s);
+      scatter = known->second;
+    }
+    result.push_back(limit_of(s, groups[{s.tensor, s.norm}], scatter, alpha, table));
+  }
   return result;
 }
 
@@ -464,7 +422,10 @@ std::string budget_argument(const false_alarm& alarm) {
          " degrees, of all heads if the head\n"
          "has too few, and the larger limit counts. A head that was run once scatters no more than the noisiest head that was "
          "run\n"
-         "more often.\n"
+         "more often; if a few runs of its first tokens scatter more than that head's do there, it scatters as many times more "
+         "in all tokens.\n"
+         "Its one run may err less than typical by as much as the Gamma distribution with the skewness of the runs, less one\n"
+         "standard error, allows.\n"
          "Assumed: biases of stages and cosines of the error with planted faults are normally distributed. A few roundings of\n"
          "a kernel fall otherwise than in an emulated run. The difference that this makes has a cosine of at most 1/4, or at "
          "most\n"

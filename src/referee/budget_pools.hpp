@@ -94,18 +94,19 @@ struct common_shape {
 
 class pool_set {
  public:
-  void add(std::size_t bucket, std::size_t head, std::vector<cell> cells, std::size_t laws_of_variant = 1) {
+  void add(std::size_t bucket, std::size_t head, std::vector<cell> cells, std::size_t laws_of_variant = 1,
+           bool few_runs = false) {
     laws_ = cells.size();
     laws_of_variant_ = laws_of_variant;
     for (const cell& c : cells) {
-      if (c.runs > 1) repeated_heads_.insert(head);
+      if (c.runs > 1 && !few_runs) repeated_heads_.insert(head);
     }
     buckets_[bucket].emplace(head, std::move(cells));
   }
   [[nodiscard]] const std::vector<cell>& cells(std::size_t bucket, std::size_t head) const {
     return buckets_.at(bucket).at(head);
   }
-  /// Heads with two runs or more, above the floor, of one variant of one key.
+  /// Heads with two runs or more, above the floor, of one variant of one key, and not too few for a spread.
   [[nodiscard]] const std::set<std::size_t>& repeated_heads() const { return repeated_heads_; }
 
   /// One head, all variants, buckets until `wanted` degrees. Its spread is at least that of the bucket itself.
@@ -140,6 +141,27 @@ class pool_set {
         for (const auto& [any_head, cells] : heads) into.add(cells);
       });
     });
+  }
+  /// What a head of few runs scatters: residuals in units of the noisiest head that ran often, over the buckets that the first
+  /// has runs of.
+  [[nodiscard]] pool beside_noisiest(std::size_t head) const {
+    pool own;
+    std::map<std::size_t, pool> often;
+    for (const auto& [bucket, heads] : buckets_) {
+      pool here;
+      if (const auto found = heads.find(head); found != heads.end()) here.add(found->second);
+      if (here.degrees == 0) continue;
+      own.degrees += here.degrees;
+      own.squares += here.squares;
+      for (const std::size_t other : repeated_heads_) {
+        if (const auto found = heads.find(other); found != heads.end()) often[other].add(found->second);
+      }
+    }
+    double noisiest = 0;
+    for (const auto& [other, there] : often) noisiest = std::max(noisiest, there.spread());
+    if (!(noisiest > 0)) return {};
+    own.squares /= noisiest * noisiest;
+    return own;
   }
   /// Noisier keys weigh more in the skewness, all the same in the spread of a variant. `wanted`: of the near pools.
   [[nodiscard]] const common_shape& shape(std::size_t wanted) {

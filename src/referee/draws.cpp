@@ -121,11 +121,12 @@ head_norms add_head(const trial& t, std::size_t i, std::size_t degrees, drawn& o
       const bool early = !state && place.last_token <= early_end(at, t.unit);
       for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) {
         const std::size_t all = t.runs_of(i, law), whole = t.whole_runs_of(i, law);
-        s.samples.emplace_back(early ? all : whole, 0.0);
+        s.samples.emplace_back(std::max<std::size_t>(1, early ? all : whole), 0.0);
         // A run that stops early leaves a state too: a neighbour of the one that is judged.
         if (state) s.neighbours.emplace_back(all - whole, 0.0);
       }
       s.laws_of_variant = laws_of_runs(1);
+      s.few_runs = !t.runs_often(i);
       // A state has no other neighbours to fill a pool with: the runs there are must do.
       if (state) s.wide_degrees = std::clamp(degrees, near_pool_degrees, wide_pool_degrees);
       out.statistics.push_back(std::move(s));
@@ -281,8 +282,7 @@ drawn draw_runs(const trial& t) {
     out.finite.push_back(t.lanes[i].judged);
     first_place[i] = out.places.size();
     norms_of_head.push_back(add_head(t, i, degrees, out));
-    // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
-    for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); law += t.runs_often(i) ? 1 : 2) {
+    for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) {
       for (std::size_t r = 0; r < t.runs_of(i, law); ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
     }
   }
@@ -313,7 +313,7 @@ drawn draw_runs(const trial& t) {
   }
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) {
-      for (tile_runs& tensor : runs.tiles[i]) tensor.emplace_back(t.runs_of(i, law));
+      for (tile_runs& tensor : runs.tiles[i]) tensor.emplace_back(std::max<std::size_t>(1, t.runs_of(i, law)));
     }
   }
   heads_read heads(t.p, t.lanes, jobs_of_lane);
@@ -339,7 +339,8 @@ drawn draw_runs(const trial& t) {
         } else if (!neighbours.empty()) {
           neighbours[law][r - whole] = n.in(norm)[b];
         }
-        if (!t.runs_often(i)) samples[law + 1] = samples[law];
+        // Where no run on moved inputs comes, the one on the given inputs says where the head lies.
+        if (law % 2 == 0 && t.whole_runs_of(i, law + 1) == 0 && samples[law + 1].size() == 1) samples[law + 1] = samples[law];
       }
     }
     if (t.options.progress) t.options.progress("emulation", static_cast<double>(++done) / static_cast<double>(jobs.size()));

@@ -201,6 +201,7 @@ lane_samples room_for(const gradient_trial& t, std::size_t i) {
         for (std::size_t law = 0; law < own + others; ++law) s.samples.emplace_back(t.runs_of(i, law < own ? law : law % 2), 0.0);
         s.independent = own;
         s.laws_of_variant = laws_of_runs(1);
+        s.few_runs = !t.runs_often(i);
         if (part.is_state()) s.wide_degrees = near_pool_degrees;
       }
     }

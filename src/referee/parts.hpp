@@ -70,9 +70,10 @@ inline constexpr std::size_t fewest_runs = 3;
 inline constexpr double cheap_share = 1.0 / 20;
 /// Of a head that runs often. Runs on the given inputs repeat each other's roundings: one of each variant will do, and where they
 /// cost little a few more narrow the limits. Of the moved runs the first `whole` cover all of its tokens. The others
-/// stop early (early_end): they show how errors scatter, and the first tokens show that well enough.
+/// stop early (early_end): they show how errors scatter, and the first tokens show that well enough. Each of the other heads runs
+/// once on the given inputs, and `few` times on moved ones; these stop early.
 struct runs_of_kind {
-  std::size_t given = 1, moved = 1, whole = 1;
+  std::size_t given = 1, moved = 1, whole = 1, few = 0;
   [[nodiscard]] std::size_t of(std::size_t law, const std::vector<run_kind>& kinds) const {
     return law % 2 == 1 ? moved : std::max(given, kinds[law / 2].size());
   }
@@ -106,7 +107,8 @@ struct trial {
 
   /// What runs of the plan depend on in the result: how much of each lane is judged.
   [[nodiscard]] std::string lanes_key() const {
-    std::string key = std::to_string(runs.given) + "+" + std::to_string(runs.whole) + "+" + std::to_string(runs.moved);
+    std::string key = std::to_string(runs.given) + "+" + std::to_string(runs.whole) + "+" + std::to_string(runs.moved) + "+" +
+                      std::to_string(runs.few);
     for (const lane& at : lanes) {
       key += "/" + std::to_string(at.judged) + (at.state ? "s" : "");
       for (const auto* mask : {&at.left_out_o, &at.left_out_state}) {
@@ -129,12 +131,14 @@ struct trial {
   }
   [[nodiscard]] bool runs_often(std::size_t lane) const { return std::find(slice.begin(), slice.end(), lane) != slice.end(); }
   [[nodiscard]] std::size_t runs_of(std::size_t lane, std::size_t law) const {
-    return runs_often(lane) ? runs.of(law, kinds) : 1;
+    if (runs_often(lane)) return runs.of(law, kinds);
+    return law % 2 == 0 ? 1 : early_end(lanes[lane], unit) > 0 ? runs.few : 0;
   }
   /// Of these runs, those that cover all tokens of the head.
   [[nodiscard]] std::size_t whole_runs_of(std::size_t lane, std::size_t law) const {
     const std::size_t all = runs_of(lane, law);
-    return law % 2 == 1 && runs_often(lane) && early_end(lanes[lane], unit) > 0 ? std::min(runs.whole, all) : all;
+    if (law % 2 == 0 || early_end(lanes[lane], unit) == 0) return all;
+    return runs_often(lane) ? std::min(runs.whole, all) : 0;
   }
   /// Of a run of a head.
   [[nodiscard]] std::uint64_t seed_of_run(std::size_t lane, std::size_t law, std::size_t run) const {
@@ -146,10 +150,10 @@ struct trial {
 /// the most buckets; one at least. `may_stop_early`: not where gradients are judged, whose
 /// runs are whole and leave outputs as well.
 void plan_runs(trial& t, bool may_stop_early);
-/// Which of `heads` ran more than once, and what stands behind the limits of the others, in words. `often`: sequence and number
-/// of each. `head`: "head" or "key head".
+/// Which of `heads` ran often, and what stands behind the limits of the others, in words. `often`: sequence and number of each.
+/// `head`: "head" or "key head". `with_few`: how many of the others have `few` runs on perturbed inputs.
 [[nodiscard]] std::string slice_text(std::span<const std::pair<std::size_t, std::size_t>> often, std::size_t heads,
-                                     const std::string& head);
+                                     const std::string& head, std::size_t with_few = 0, std::size_t few = 0);
 [[nodiscard]] std::string slice_text(const trial& t);
 
 /// The largest of both; a NaN stays.

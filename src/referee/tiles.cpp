@@ -89,7 +89,7 @@ void raise(std::vector<double>& scales, const std::vector<double>& tiles) {
 }  // namespace
 
 tiles_of_head::tiles_of_head(const tile_runs& runs, const std::vector<double>& floors, std::size_t whole)
-    : runs_{runs}, scales_{floors} {
+    : runs_{runs}, scales_{floors}, whole_{whole} {
   for (std::size_t law = 0; law < runs_.size(); law += laws_of_runs(1)) raise(scales_, runs_[law].front());
   for (std::size_t law = 1; law < runs_.size(); law += laws_of_runs(1)) {
     const std::size_t n = runs_[law].size();
@@ -119,15 +119,17 @@ std::optional<statistic> tiles_of_head::samples_of(const tiling::range& place, s
   // One tile holds few sums: in another order it may err by more than norms over many tiles do.
   like.allowance = open_order;
   for (std::size_t law = 0; law < runs_.size(); ++law) {
-    const std::size_t judged = like.samples[law].size();
+    const std::size_t judged = like.samples[law].size(), all = runs_[law].size();
+    const bool none_here = law % laws_of_runs(1) == 1 && whole_ == 0 && judged < all;
     for (std::size_t r = 0; r < judged; ++r) {
-      const std::optional<double> ratio =
-          runs_[law][r].empty() ? of_others.find(like.tensor, like.bucket, law) : std::optional(ratio_in(law, r, place));
+      const std::optional<double> ratio = none_here || runs_[law][r].empty() ? of_others.find(like.tensor, like.bucket, law)
+                                                                             : std::optional(ratio_in(law, r, place));
       if (!ratio) return std::nullopt;
       like.samples[law][r] = *ratio;
     }
-    for (std::size_t r = 0; !like.neighbours.empty() && r < like.neighbours[law].size(); ++r)
-      like.neighbours[law][r] = worst(runs_[law][judged + r], of_next_run_[judged + r], place).ratio;
+    const std::size_t ended_early = like.neighbours.empty() ? 0 : like.neighbours[law].size();
+    for (std::size_t r = all - ended_early; r < all; ++r)
+      like.neighbours[law][r + ended_early - all] = worst(runs_[law][r], of_next_run_[r], place).ratio;
   }
   return like;
 }

@@ -92,6 +92,7 @@ class tiles_of_head {
  private:
   const tile_runs& runs_;
   std::vector<double> scales_;
+  std::size_t whole_;
   std::vector<std::vector<double>> of_next_run_;  ///< by number of a run on perturbed inputs
 
   [[nodiscard]] double ratio_in(std::size_t law, std::size_t run, const tiling::range& place) const;

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "deltaproof/number/random.hpp"
@@ -51,6 +52,39 @@ TEST(BudgetOfManyHeads, IsTheSameInAnyOrder) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].value, b[a.size() - 1 - i].value);
     EXPECT_EQ(a[i].provenance, b[a.size() - 1 - i].provenance);
+  }
+}
+
+/// Head 0 runs often and scatters by about 0.1; head 1 runs four times in its first bucket, each `scatter` times as far from the
+/// mean as a run of head 0, and once in the second.
+std::vector<statistic> with_few_runs(double scatter) {
+  std::vector<statistic> out;
+  for (std::size_t b = 0; b < 2; ++b) {
+    statistic often{"o", b, 0, norm_kind::rms, 0, {{}}}, few{"o", b, 1, norm_kind::rms, 0, {{}}};
+    for (int r = 0; r < 20; ++r) often.samples[0].push_back(std::exp(r % 2 == 0 ? 0.1 : -0.1));
+    for (int r = 0; r < (b == 0 ? 4 : 1); ++r)
+      few.samples[0].push_back(std::exp(b == 1 ? 0 : scatter * std::sqrt(15.0 / 19) * (r % 2 == 0 ? 0.1 : -0.1)));
+    few.few_runs = true;
+    out.push_back(std::move(often));
+    out.push_back(std::move(few));
+  }
+  return out;
+}
+
+// sum (x - mean)^2 / (n - 1): 20 / 19 of head 0, 4 / 3 scatter^2 15 / 19 of head 1.
+TEST(BudgetOfManyHeads, SpreadsAHeadOfFewRunsAsManyTimesAsTheseScatterMore) {
+  const std::vector<statistic> alike = with_few_runs(1), wider = with_few_runs(2), narrower = with_few_runs(0.5);
+  const auto log_limit = [](const std::vector<statistic>& all, std::size_t i) {
+    return std::log(thresholds(all, {1e-4, 4})[i].value);
+  };
+  const auto limits = thresholds(wider, {1e-4, 4});
+  for (const std::size_t bucket : {std::size_t{0}, std::size_t{1}}) {
+    const std::size_t often = 2 * bucket, few = often + 1;
+    EXPECT_NEAR(limits[few].spread / limits[often].spread, 2, 1e-12);
+    EXPECT_NEAR(log_limit(wider, few) / log_limit(alike, few), 2, 0.1);  // a little more: of a shape with more degrees
+    EXPECT_NEAR(log_limit(narrower, few) / log_limit(alike, few), 1, 0.1);
+    EXPECT_NE(limits[few].provenance.find("2 times theirs"), std::string::npos) << limits[few].provenance;
+    EXPECT_EQ(limits[often].provenance.find("times theirs"), std::string::npos) << limits[often].provenance;
   }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Of a long head most runs on perturbed inputs stop early: limits of what they do not reach.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,6 +78,13 @@ TEST(early_runs, are_those_of_long_heads_where_time_is_short) {
     EXPECT_EQ(report->conforms, verdict::holds) << report->reason;
     for (const judged_statistic& s : report->statistics) EXPECT_TRUE(s.limit.finite && s.limit.enough) << s.limit.provenance;
   }
+}
+
+TEST(early_runs, are_made_of_heads_that_do_not_run_often_too) {
+  const problem shorter = drawn(448), longer = drawn(512);
+  EXPECT_THAT(judged(longer, emulated(longer)).slice, ::testing::HasSubstr("and 3 times on perturbed inputs"));
+  EXPECT_THAT(judged(shorter, emulated(shorter)).slice, ::testing::Not(::testing::HasSubstr("3 times")));
+  EXPECT_EQ(judged(longer, emulated(longer), 30).slice, "every head");
 }
 
 TEST(early_runs, leave_late_tokens_and_the_state_with_limits_of_their_own) {

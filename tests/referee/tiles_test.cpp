@@ -118,6 +118,23 @@ TEST(tiles, of_runs_that_stop_early_are_measured_by_each_other) {
   EXPECT_THAT(s->neighbours[1], ElementsAre(0.4, 2.5));
 }
 
+TEST(tiles, of_a_head_of_few_runs_are_those_of_others_where_none_of_these_comes) {
+  const tile_runs runs{{{1, 1}}, {{3}, {4}, {2}}};  // three on perturbed inputs have the first tile alone
+  const tiles_of_head known(runs, {0, 0}, 0);
+  typical_tiles typical;
+  const statistic early{"o", 0, 1, norm_kind::rms, 0, {{0}, {0, 0, 0}}}, late{"o", 1, 1, norm_kind::rms, 0, {{0}, {0}}};
+  EXPECT_THAT(known.samples_of({0, 1}, early, typical)->samples[1], ElementsAre(3, 4, 2));
+  EXPECT_FALSE(known.samples_of({1, 2}, late, typical).has_value());
+  typical.add({"o", 1, 0, norm_kind::tiles, 0.5, {{1}, {7, 7}}});
+  EXPECT_NEAR(known.samples_of({1, 2}, late, typical)->samples[1][0], 7, 1e-12);
+  typical.add({"final_state", 0, 0, norm_kind::tiles, 0.5, {{1}, {5, 5}}});
+  statistic state{"final_state", 0, 1, norm_kind::rms, 0, {{0}, {0}}};
+  state.neighbours = {{}, {0, 0, 0}};
+  const auto s = known.samples_of({0, 1}, state, typical);
+  EXPECT_NEAR(s->samples[1][0], 5, 1e-12);
+  EXPECT_THAT(s->neighbours[1], ElementsAre(0.75, 2, 2.0 / 3));
+}
+
 TEST(tiles, have_a_floor_of_the_radius_the_format_and_their_own_size) {
   EXPECT_THAT(tile_floors({0.5, 0, 0}, {2, 8, 0}, bf16), ElementsAre(0.5, 0x1p-6, smallest_subnormal(bf16) / 2));
 }

@@ -58,7 +58,7 @@ struct statistic {
   std::size_t head = 0;
   norm_kind norm = norm_kind::rms;
   double floor = 0;                          ///< errors up to this mean nothing: radius, format
-  std::vector<std::vector<double>> samples;  ///< [variant][run], >= 0; a head outside the emulated slice has one run of each
+  std::vector<std::vector<double>> samples;  ///< [variant][run], >= 0; of a head outside the emulated slice one of each, or few
   /// [variant][run] of something alike that is not judged. They stand for the next bucket, which must not be given then, and fill
   /// pools as its runs would. Empty: none.
   std::vector<std::vector<double>> neighbours = {};
@@ -79,6 +79,9 @@ struct statistic {
   /// So many neighbours among the samples are laws of one variant. What one of them exceeds the pools by stretches the limits of
   /// all. Where there are several, runs of the first repeat each other's roundings: their residuals add nothing to a pool.
   std::size_t laws_of_variant = 1;
+  /// The runs of this head are too few for a spread of its own: what they say is how much more it scatters than heads that ran
+  /// often.
+  bool few_runs = false;
 };
 
 /// What another order of summation may do to an error that the sums make, beside the roughest order that was run: sums in turn.
@@ -91,10 +94,11 @@ inline constexpr double open_order = 1.75;
 /// residuals times what the variant's residuals exceed those of all variants by. Two pools are tried and the larger limit counts:
 /// the key's own head, all variants, its bucket, then buckets +-1, +-2 ... until near_pool_degrees; and likewise until
 /// wide_pool_degrees, with all heads if the head alone has too few. The near pool scatters no less than the bucket itself. A head
-/// with one run takes the noisiest of the other heads. The quantile is Student's for rms; for max, Gumbel's times Student/normal;
-/// for either, where that is larger, the Gamma law's with the skewness of all residuals of the tensor and norm (plus three
-/// standard errors) times Student/normal. No spread is below `least_spread`. Runs at the floor are left out where others of the
-/// variant are above it.
+/// of `few_runs` takes the noisiest of the other heads, times what its few runs scatter more; where its error is of first order,
+/// the factor over the mean is at least the most of (1 + a cos x) exp(b sin x), a = quantile spread_v and b what the mean of n_v
+/// logs may be low by. The quantile is Student's for rms; for max, Gumbel's times Student/normal; for either, where that is
+/// larger, the Gamma law's with the skewness of all residuals of the tensor and norm (plus three standard errors) times
+/// Student/normal. No spread is below `least_spread`. Runs at the floor are left out where others of the variant are above it.
 struct threshold {
   double value = 0;         ///< infinite where no finite budget exists: then nothing can be refuted
   double typical = 0;       ///< exp(mean) of the variant that decides
