@@ -89,6 +89,13 @@ std::size_t early_end(const lane& at, std::size_t unit) {
   return end;
 }
 
+std::size_t few_runs(const lane& at, std::size_t unit) {
+  const std::size_t end = early_end(at, unit);
+  if (end == 0) return 0;
+  const std::size_t places = buckets(end, unit).size() + (at.state ? 1 : 0);
+  return 1 + (near_pool_degrees + places - 1) / places;
+}
+
 lane_errors errors_of_result(const problem& p, const result& r, const reference& truth, const lane& at) {
   lane_errors out{matrix<double>(at.range.tokens, p.value_dim()), matrix<double>()};
   for (std::size_t t = 0; t < at.range.tokens; ++t) {

@@ -54,6 +54,9 @@ struct bucket {
 [[nodiscard]] std::vector<bucket> buckets(std::size_t tokens, std::size_t unit);
 /// Where runs that stop early do so: behind a bucket, within the first eighth of the tokens; 0: no run of this head stops early.
 [[nodiscard]] std::size_t early_end(const lane& at, std::size_t unit);
+/// How many runs that stop early show how much a head scatters: over all places that they reach, near_pool_degrees; 0: none of
+/// this head stops early.
+[[nodiscard]] std::size_t few_runs(const lane& at, std::size_t unit);
 /// Tokens of the first bucket: those of a chunk, or 64.
 [[nodiscard]] std::size_t unit_of(const plan_variant& v, std::size_t steps_per_token);
 

@@ -71,9 +71,10 @@ inline constexpr double cheap_share = 1.0 / 20;
 /// Of a head that runs often. Runs on the given inputs repeat each other's roundings: one of each variant will do, and where they
 /// cost little a few more narrow the limits. Of the moved runs the first `whole` cover all of its tokens. The others
 /// stop early (early_end): they show how errors scatter, and the first tokens show that well enough. Each of the other heads runs
-/// once on the given inputs, and `few` times on moved ones; these stop early.
+/// once on the given inputs, and with `few` its first kind runs a few times on moved ones; these stop early.
 struct runs_of_kind {
-  std::size_t given = 1, moved = 1, whole = 1, few = 0;
+  std::size_t given = 1, moved = 1, whole = 1;
+  bool few = false;
   [[nodiscard]] std::size_t of(std::size_t law, const std::vector<run_kind>& kinds) const {
     return law % 2 == 1 ? moved : std::max(given, kinds[law / 2].size());
   }
@@ -107,8 +108,8 @@ struct trial {
 
   /// What runs of the plan depend on in the result: how much of each lane is judged.
   [[nodiscard]] std::string lanes_key() const {
-    std::string key = std::to_string(runs.given) + "+" + std::to_string(runs.whole) + "+" + std::to_string(runs.moved) + "+" +
-                      std::to_string(runs.few);
+    std::string key =
+        std::to_string(runs.given) + "+" + std::to_string(runs.whole) + "+" + std::to_string(runs.moved) + (runs.few ? "f" : "");
     for (const lane& at : lanes) {
       key += "/" + std::to_string(at.judged) + (at.state ? "s" : "");
       for (const auto* mask : {&at.left_out_o, &at.left_out_state}) {
@@ -132,7 +133,7 @@ struct trial {
   [[nodiscard]] bool runs_often(std::size_t lane) const { return std::find(slice.begin(), slice.end(), lane) != slice.end(); }
   [[nodiscard]] std::size_t runs_of(std::size_t lane, std::size_t law) const {
     if (runs_often(lane)) return runs.of(law, kinds);
-    return law % 2 == 0 ? 1 : early_end(lanes[lane], unit) > 0 ? runs.few : 0;
+    return law % 2 == 0 ? 1 : law == 1 && runs.few ? few_runs(lanes[lane], unit) : 0;
   }
   /// Of these runs, those that cover all tokens of the head.
   [[nodiscard]] std::size_t whole_runs_of(std::size_t lane, std::size_t law) const {
@@ -151,9 +152,9 @@ struct trial {
 /// runs are whole and leave outputs as well.
 void plan_runs(trial& t, bool may_stop_early);
 /// Which of `heads` ran often, and what stands behind the limits of the others, in words. `often`: sequence and number of each.
-/// `head`: "head" or "key head". `with_few`: how many of the others have `few` runs on perturbed inputs.
+/// `head`: "head" or "key head". `with_few`: how many of the others have few runs on perturbed inputs.
 [[nodiscard]] std::string slice_text(std::span<const std::pair<std::size_t, std::size_t>> often, std::size_t heads,
-                                     const std::string& head, std::size_t with_few = 0, std::size_t few = 0);
+                                     const std::string& head, std::size_t with_few = 0);
 [[nodiscard]] std::string slice_text(const trial& t);
 
 /// The largest of both; a NaN stays.

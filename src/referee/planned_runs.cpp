@@ -13,7 +13,7 @@
 namespace deltaproof::referee_detail {
 
 std::string slice_text(std::span<const std::pair<std::size_t, std::size_t>> often, std::size_t heads, const std::string& head,
-                       std::size_t with_few, std::size_t few) {
+                       std::size_t with_few) {
   if (often.size() == heads) return "every head";
   std::string text = "run more than once: ";
   for (const auto& [sequence, number] : often) {
@@ -26,8 +26,8 @@ std::string slice_text(std::span<const std::pair<std::size_t, std::size_t>> ofte
   const std::string assumed =
       "its errors are assumed to scatter no more than those of the noisiest " + head + " that was run more often";
   if (with_few == 0) return text + "and " + assumed;
-  return text + (with_few < others ? std::to_string(with_few) + " of them also " : "and ") + std::to_string(few) +
-         " times on perturbed inputs, within the first eighth of its tokens; " + assumed +
+  return text + (with_few < others ? std::to_string(with_few) + " of them also " : "and ") +
+         "a few times for the first variant on perturbed inputs, within the first eighth of its tokens; " + assumed +
          ", times what it scatters more in these few runs";
 }
 
@@ -36,7 +36,7 @@ std::string slice_text(const trial& t) {
   for (const std::size_t i : t.slice) often.emplace_back(t.lanes[i].sequence, t.lanes[i].head);
   std::size_t with_few = 0;
   for (std::size_t i = 0; i < t.lanes.size(); ++i) with_few += !t.runs_often(i) && t.runs_of(i, 1) > 0 ? 1 : 0;
-  return slice_text(often, t.lanes.size(), "head", with_few, t.runs.few);
+  return slice_text(often, t.lanes.size(), "head", with_few);
 }
 
 namespace {
@@ -90,9 +90,9 @@ void plan_runs(trial& t, bool may_stop_early) {
     order[i] = i;
     cost.push_back(seconds_of_run(t.p, t.variants.front(), t.lanes[i].range.tokens) * static_cast<double>(t.kinds.size()));
     once += cost.back();
-    if (may_stop_early)
-      once += cost.back() * static_cast<double>(fewest_runs * early_end(t.lanes[i], t.unit)) /
-              static_cast<double>(std::max<std::size_t>(1, t.lanes[i].range.tokens));
+    if (may_stop_early && t.lanes[i].range.tokens > 0)
+      once += cost.back() * static_cast<double>(few_runs(t.lanes[i], t.unit) * early_end(t.lanes[i], t.unit)) /
+              static_cast<double>(t.lanes[i].range.tokens * t.kinds.size());
   }
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return std::pair(t.lanes[b].judged, a) < std::pair(t.lanes[a].judged, b); });
@@ -112,7 +112,7 @@ void plan_runs(trial& t, bool may_stop_early) {
   std::sort(t.slice.begin(), t.slice.end());
   if (!may_stop_early) return;
   stop_early(t, often);
-  t.runs.few = fewest_runs;
+  t.runs.few = true;
 }
 
 }  // namespace deltaproof::referee_detail
