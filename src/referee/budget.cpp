@@ -151,9 +151,9 @@ struct key_group {
 using tensor_and_norm = std::pair<std::string, norm_kind>;
 
 /// How many times more a head of few runs scatters than the noisiest of those that ran often, over all tensors; at least 1.
-double scatter_of_few(const std::map<tensor_and_norm, key_group>& groups, const statistic& s) {
+double scatter_of_few(std::map<tensor_and_norm, key_group>& groups, const statistic& s) {
   pool beside;
-  for (const auto& [of, group] : groups) {
+  for (auto& [of, group] : groups) {
     if (of.second != s.norm) continue;
     const pool here = group.keys.beside_noisiest(s.head);
     beside.degrees += here.degrees;

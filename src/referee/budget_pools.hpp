@@ -144,21 +144,15 @@ class pool_set {
   }
   /// What a head of few runs scatters: residuals in units of the noisiest head that ran often, over the buckets that the first
   /// has runs of.
-  [[nodiscard]] pool beside_noisiest(std::size_t head) const {
+  [[nodiscard]] pool beside_noisiest(std::size_t head) {
     pool own;
-    std::map<std::size_t, pool> often;
+    std::vector<std::size_t> where;
     for (const auto& [bucket, heads] : buckets_) {
-      pool here;
-      if (const auto found = heads.find(head); found != heads.end()) here.add(found->second);
-      if (here.degrees == 0) continue;
-      own.degrees += here.degrees;
-      own.squares += here.squares;
-      for (const std::size_t other : repeated_heads_) {
-        if (const auto found = heads.find(other); found != heads.end()) often[other].add(found->second);
-      }
+      const std::size_t before = own.degrees;
+      if (const auto found = heads.find(head); found != heads.end()) own.add(found->second);
+      if (own.degrees > before) where.push_back(bucket);
     }
-    double noisiest = 0;
-    for (const auto& [other, there] : often) noisiest = std::max(noisiest, there.spread());
+    const double noisiest = noisiest_in(where);
     if (!(noisiest > 0)) return {};
     own.squares /= noisiest * noisiest;
     return own;
@@ -203,6 +197,22 @@ class pool_set {
 
  private:
   using head_cells = std::map<std::size_t, std::vector<cell>>;
+
+  /// The largest spread of a head that ran often over these buckets, found once for all heads that ask.
+  [[nodiscard]] double noisiest_in(const std::vector<std::size_t>& where) {
+    const auto [place, is_new] = noisiest_.try_emplace(where, 0.0);
+    if (!is_new) return place->second;
+    for (const std::size_t head : repeated_heads_) {
+      pool there;
+      for (const std::size_t bucket : where) {
+        const head_cells& heads = buckets_.at(bucket);
+        if (const auto found = heads.find(head); found != heads.end()) there.add(found->second);
+      }
+      place->second = std::max(place->second, there.spread());
+    }
+    return place->second;
+  }
+
   using pools = std::map<std::pair<std::size_t, std::size_t>, named_pool>;
 
   template <class Make>
@@ -236,6 +246,7 @@ class pool_set {
   std::set<std::size_t> repeated_heads_;
   std::size_t laws_ = 0, laws_of_variant_ = 1;
   pools near_, wide_, all_;
+  std::map<std::vector<std::size_t>, double> noisiest_;
   std::optional<common_shape> shape_;
 };
 
