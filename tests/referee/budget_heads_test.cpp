@@ -92,5 +92,22 @@ TEST(BudgetOfManyHeads, SpreadsAHeadOfFewRunsAsManyTimesAsTheseScatterMore) {
   }
 }
 
+// Residuals of all tensors count alike; those of another norm do not.
+TEST(BudgetOfManyHeads, SpreadsAHeadOfFewRunsByAllTensorsAndItsOwnNorm) {
+  std::vector<statistic> all = with_few_runs(1);
+  const auto add = [&](const char* tensor, norm_kind norm, double scatter) {
+    for (statistic s : with_few_runs(scatter)) {
+      s.tensor = tensor;
+      s.norm = norm;
+      all.push_back(std::move(s));
+    }
+  };
+  add("o", norm_kind::max, 3);
+  EXPECT_EQ(thresholds(all, {1e-4, 8})[3].provenance.find("times theirs"), std::string::npos);
+  add("final_state", norm_kind::rms, 3);
+  const auto limits = thresholds(all, {1e-4, 12});
+  for (const std::size_t of_few : {3U, 11U}) EXPECT_NEAR(limits[of_few].spread / limits[of_few - 1].spread, std::sqrt(5), 1e-12);
+}
+
 }  // namespace
 }  // namespace deltaproof
