@@ -28,7 +28,7 @@ std::string slice_text(std::span<const std::pair<std::size_t, std::size_t>> ofte
   if (with_few == 0) return text + "and " + assumed;
   return text + (with_few < others ? std::to_string(with_few) + " of them also " : "and ") +
          "a few times for the first variant on perturbed inputs, within the first eighth of its tokens; " + assumed +
-         ", times what it scatters more in these few runs";
+         ", times the factor by which these few runs scatter more";
 }
 
 std::string slice_text(const trial& t) {
