@@ -66,9 +66,9 @@ class typical_tiles {
   std::map<std::pair<std::string, std::size_t>, std::map<std::size_t, double>> largest_;  ///< by tensor and law, by bucket
 };
 
-/// What is known of the tiles of one tensor of a head. `runs`: of a head that ran once, those on the given inputs alone. What
-/// runs err in a tile is the error of the first run of each kind on the given inputs, the largest of them, and at least `floors`.
-/// On perturbed inputs only the first `whole` runs of a kind have all tokens.
+/// What is known of the tiles of one tensor of a head. `runs`: of a head that does not run often, those on the given inputs and
+/// few or none on perturbed ones. What runs err in a tile is the error of the first run of each kind on the given inputs, the
+/// largest of them, and at least `floors`. On perturbed inputs only the first `whole` runs of a kind have all tokens.
 class tiles_of_head {
  public:
   tiles_of_head(const tile_runs& runs, const std::vector<double>& floors,
@@ -84,8 +84,8 @@ class tiles_of_head {
   [[nodiscard]] worst_tile worst_of(const std::vector<double>& tiles, const tiling::range& place) const;
   /// That ratio in each run, in the place of those of `like`, whose pools are otherwise its own. A run on perturbed inputs is
   /// measured by those on the given ones and by the next run: what a tile is measured by may be small by chance. What runs leave
-  /// that end early is a neighbour of `like`, measured by the next of them alone. Of a head that ran once, runs on perturbed
-  /// inputs are taken to be as in those that ran often: nothing where there are none.
+  /// that end early is a neighbour of `like`, measured by the next of them alone. Where no run on perturbed
+  /// inputs of a head has the place, those of heads that ran often stand for them: nothing where there are none.
   [[nodiscard]] std::optional<statistic> samples_of(const tiling::range& place, statistic like,
                                                     const typical_tiles& of_others) const;
 

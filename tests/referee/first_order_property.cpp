@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// How often a correct kernel is beyond a limit of first order that rests on one run on the given inputs: averaged over that run
-// and over the runs that show the scatter. The error is of few or many normal elements. Seeds are fixed and printed.
+// How often a correct kernel is beyond a limit of first order that rests on one run of its head: averaged over that run and over
+// the runs of another head, which show the scatter. The error is of few or many normal elements. Seeds are fixed and printed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
