@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -87,6 +88,34 @@ std::set<std::string> refuted_tensors(const check_report& report) {
     if (s.judged == verdict::refuted) out.insert(s.tensor);
   }
   return out;
+}
+
+// A limit of first order, its part of second order undone, in units of 1 + reach: what one run's mean may be low by is beyond 1.
+TEST(gradients_by_plan, of_a_head_that_runs_once_have_room_for_a_run_that_erred_little) {
+  generation g;
+  g.op = op_kind::delta_rule;
+  g.tokens = 20;
+  g.key_dim = g.value_dim = 4;  // few roundings: large spreads
+  g.key_heads = g.value_heads = 2;
+  g.seed = 11;
+  g.cotangents = true;
+  const problem p = generate(g);
+  check_options options;
+  options.plans = {plan_named("fla-chunk-delta")};
+  options.judge.power = false;
+  options.judge.seconds = 1e-4;
+  const result r = emulate_gradients(p, gradient_variants(options.plans.front(), p, path_kind::chunk, 64).front());
+  const check_report report = check(p, r, options);
+  ASSERT_THAT(report.conformance->gradients.slice, HasSubstr("key head 0; the other key head was run once"));
+  std::array<double, 2> most{0, 0};
+  for (const judged_statistic& s : report.conformance->statistics) {
+    if (s.tensor != "dv" || s.norm != norm_kind::max || s.limit.provenance.find("of first order") == std::string::npos) continue;
+    const double first = s.limit.value * s.truth / (s.limit.value + s.truth);
+    const double linear = 1 + s.limit.quantile * s.limit.spread * std::sqrt(2.0);
+    most[s.head] = std::max(most[s.head], first / s.limit.typical / linear);
+  }
+  EXPECT_LE(most[0], 1 + 1e-9);
+  EXPECT_GT(most[1], 1.02);
 }
 
 TEST(gradients_by_plan, of_emulated_kernels_hold_with_outputs_or_alone) {
