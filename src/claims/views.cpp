@@ -71,7 +71,7 @@ data listed(const All& all, Make&& make) {
   return list;
 }
 
-data row_of(const claim& c) {
+data row_of_claim(const claim& c) {
   data row;
   row.set("id", c.id);
   row.set("page", page_named(c.subject));
@@ -103,13 +103,13 @@ std::map<std::string, std::string> claims_pages() {
     for (const claim& c : claims()) {
       if (c.subject == s.name) rows.push_back(c);
     }
-    made.set("claims", listed(rows, row_of));
+    made.set("claims", listed(rows, row_of_claim));
     return made;
   };
   data overview = counted();
   overview.set("subjects", listed(claim_subjects(), of_subject));
-  overview.set("claims", listed(claims(), row_of));
-  overview.set("first", listed(first_claims_to_read(), [](const std::string& id) { return row_of(claim_named(id)); }));
+  overview.set("claims", listed(claims(), row_of_claim));
+  overview.set("first", listed(first_claims_to_read(), [](const std::string& id) { return row_of_claim(claim_named(id)); }));
   overview.set("documents", listed(claim_documents(), [](const claim_document& d) {
                  data row("id", d.id);
                  row.set("what", escaped(d.what));

@@ -79,9 +79,33 @@ class partial_sums {
   double above_ = 0, below_ = 0;
 };
 
+/// The largest magnitude of a matrix whose rows are `stride` apart; infinity where an entry is not finite.
+template <class Real>
+[[nodiscard]] double largest_magnitude(const Real* entries, std::size_t stride, std::size_t rows, std::size_t cols) {
+  Real most = 0;
+  bool finite = true;
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < cols; ++j) {
+      const Real x = std::abs(entries[i * stride + j]);
+      finite = finite && x <= std::numeric_limits<Real>::max();
+      most = std::max(most, x);
+    }
+  }
+  return finite ? static_cast<double>(most) : std::numeric_limits<double>::infinity();
+}
+
+/// Whether every partial sum of c + a b is within half of what `partial_sums` allows, by the largest entries.
+template <class Real>
+[[nodiscard]] bool far_from_overflow(const product<Real>& p, const format& accumulate) {
+  const double terms = static_cast<double>(p.inner) * largest_magnitude(p.a, p.a_stride, p.rows, p.inner) *
+                       largest_magnitude(p.b, p.b_stride, p.inner, p.cols);
+  return terms + largest_magnitude(p.c, p.c_stride, p.rows, p.cols) <= largest(accumulate) * 0.4375;
+}
+
 /// c + a b, or NaN where a sum may overflow in some order.
 template <class Real>
 void multiply_in_any_order(const product<Real>& p, const sum_rule& rule) {
+  if (far_from_overflow(p, rule.accumulate)) return multiply(p, rule);
   matrix<partial_sums> sums(p.rows, p.cols);
   for (std::size_t i = 0; i < p.rows; ++i) {
     const auto row = sums.row(i);

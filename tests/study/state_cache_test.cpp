@@ -63,7 +63,7 @@ TEST(state_cache_runs, with_feedback_do_not_grow_with_the_memory) {
 }
 
 TEST(state_cache_choices, are_formats_that_can_be_stored) {
-  for (const choice& c : choices) EXPECT_GT(stored_bits(stored_as(c), 4, 4), 0U) << c.name;
+  for (const choice& c : stored_choices) EXPECT_GT(stored_bits(stored_as(c), 4, 4), 0U) << c.name;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ TEST(wy_cost, bytes_follow_the_model) {
 
 TEST(wy_errors, reference_agrees_with_more_bits) {
   const auto s = detail::chunks::make_sequence(detail::chunks::key_kind::cosine_90, {1.9, 2}, 200, 8, 2, 1, 7);
-  const reference r = run_reference(s);
+  const auto r = run_reference(s);
   const auto exact = recurrent(convert<real<256>>(s, [](double x) { return lift<real<256>>(x); }));
   for (std::size_t i = 0; i < r.o.size(); ++i) EXPECT_EQ(r.o[i], round_to<double>(exact.o.data()[i]));
   for (std::size_t i = 0; i < r.state.size(); ++i) EXPECT_EQ(r.state[i], round_to<double>(exact.final_state.data()[i]));

@@ -21,7 +21,7 @@ struct choice {
 inline constexpr auto to_nearest = block_rounding::nearest;
 inline constexpr auto by_chance = block_rounding::stochastic;
 inline constexpr auto fed_back = block_rounding::error_feedback;
-inline constexpr auto choices = std::to_array<choice>({
+inline constexpr auto stored_choices = std::to_array<choice>({
     {"bf16-nearest", "bf16", "none", to_nearest},         {"bf16-stochastic", "bf16", "none", by_chance},
     {"bf16-feedback", "bf16", "none", fed_back},          {"fp16-nearest", "fp16", "none", to_nearest},
     {"int8-nearest", "int8", "row", to_nearest},          {"int8-stochastic", "int8", "row", by_chance},

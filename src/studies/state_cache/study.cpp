@@ -24,14 +24,14 @@ frame all_runs(const run_options& options) {
       options, "heads", {"choice", "bytes", "at", "error", "half_life", "dead", "good", "bad"},
       [&](const head& h) {
         const token_list drawn = draw_tokens(h, dims, tokens_of(options), options.seed);
-        const head_runs found = run_tokens(drawn, dims, choices, at, options.seed);
+        const head_runs found = run_tokens(drawn, dims, stored_choices, at, options.seed);
         std::vector<frame_row> rows;
-        for (std::size_t c = 0; c < choices.size(); ++c) {
+        for (std::size_t c = 0; c < stored_choices.size(); ++c) {
           for (std::size_t i = 0; i < at.size(); ++i) {
             const double error = found.runs[c].error[i];
             const auto above = [&](double limit) { return error <= limit ? cell() : cell(at[i]); };
-            rows.push_back({std::string(choices[c].name), bytes_of(choices[c]), at[i], error, found.half_life, found.dead,
-                            above(good), above(bad)});
+            rows.push_back({std::string(stored_choices[c].name), bytes_of(stored_choices[c]), at[i], error, found.half_life,
+                            found.dead, above(good), above(bad)});
           }
         }
         return rows;
@@ -67,7 +67,7 @@ void add_runs(const run_options& options, results& r) {
                       {"rarely", at_end("long", "int8-nearest-16")},
                       {"times", at_end("long", "int8-nearest") / at_end("long", "int8-nearest-16")}});
   double least_of_four_bits = 1;
-  for (const choice& c : choices) {
+  for (const choice& c : stored_choices) {
     if (stored_as(c).element.bits == 4)
       least_of_four_bits = std::min(least_of_four_bits, worsts.where("choice", std::string(c.name)).over("error", least));
   }
