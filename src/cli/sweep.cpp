@@ -3,11 +3,15 @@
 
 #include "deltaproof/sweep/sweep.hpp"
 
+#include <link.h>
+
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string_view>
 
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
@@ -34,11 +38,26 @@ struct merge_arguments {
   std::string folder, output, page, baseline;
 };
 
-/// The version and the program's own bytes: what another compiler made may round otherwise, until it is shown that it does not.
+/// The build ID, the linker's hash of the program's bytes: a note of the object that is loaded first.
+int read_build_id(dl_phdr_info* program, std::size_t, void* id) {
+  // Four bytes of name, twenty of hash, type 3 (NT_GNU_BUILD_ID), the name.
+  constexpr std::array<char, 16> header{4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0};
+  for (const auto& segment : std::span(program->dlpi_phdr, program->dlpi_phnum)) {
+    if (segment.p_type != PT_NOTE) continue;
+    const std::string_view notes(reinterpret_cast<const char*>(program->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+    if (const std::size_t at = notes.find(std::string_view(header.data(), header.size())); at < notes.size())
+      *static_cast<std::string*>(id) = notes.substr(at + header.size(), 20);
+  }
+  return 1;
+}
+
+/// The version and the program's build ID: what another compiler made may round otherwise, until it is shown that it does not.
 std::string build_of_this() {
-  constexpr size_limit program_limit{"this program", std::size_t{1} << 32};
-  const std::string bytes = read_file("/proc/self/exe", program_limit);
-  return DELTAPROOF_VERSION " " + sha256_hex(bytes).substr(0, 16);
+  std::string id;
+  dl_iterate_phdr(read_build_id, &id);
+  if (id.empty())
+    throw domain_error("sweep: this program has no build ID, which names its build; link it with -Wl,--build-id=sha1");
+  return DELTAPROOF_VERSION " " + sha256_hex(id).substr(0, 16);
 }
 
 /// "0,5,7-9"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
-"""adding.py PROGRAM LIBRARIES CMAKE COMPILER EIGEN BUILD ROOT: each diff of examples/adding applies alone, touches the place
+"""adding.py PROGRAM LIBRARIES CMAKE COMPILER EIGEN ROOT: each diff of examples/adding applies alone, touches the place
 that CONTRIBUTING names and nothing else, two files and 60 lines at most; with all of them applied every list has what each of
 them adds, and only that; and the rule, the format, the inverse, the metric, the op and the verb do what they are there for."""
 
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-program, library, cmake, compiler, eigen, built, root = sys.argv[1:]
+program, library, cmake, compiler, eigen, root = sys.argv[1:]
 root = pathlib.Path(root)
 
 # diff: (axis of `list`, what it adds, where); a verb is listed by --help
@@ -69,7 +69,7 @@ with tempfile.TemporaryDirectory() as folder:
     shutil.copy(root / "tests/adding/project.cmake", box / "CMakeLists.txt")
     build = box / "build"
     run(cmake, "-S", box, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={compiler}", f"-DROOT={root}", f"-DLIBRARY={library}",
-        f"-DEIGEN={eigen}", f"-DBUILD={built}", "-DCHANGED=" + ";".join(sorted(changed)), f"-DMETRIC={boxes['metric']}")
+        f"-DEIGEN={eigen}", "-DCHANGED=" + ";".join(sorted(changed)), f"-DMETRIC={boxes['metric']}")
     run(cmake, "--build", build, "-j", "1")
 
     run(build / "uses", folder)

@@ -8,12 +8,6 @@ add_library(built INTERFACE)
 target_include_directories(built INTERFACE include src tests ${ROOT}/tests ${ROOT}/src)
 target_include_directories(built SYSTEM INTERFACE ${EIGEN})
 target_compile_options(built INTERFACE -O0 -ffp-contract=off)
-# What the tests had precompiled, with their macros; where it does not fit, the headers are read.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(built INTERFACE -include ${BUILD}/tests/CMakeFiles/deltaproof_test_O0.dir/cmake_pch.hxx)
-  target_compile_definitions(built INTERFACE NDEBUG GTEST_HAS_PTHREAD=1 DELTAPROOF_SOURCE_DIR="${ROOT}"
-    DELTAPROOF_BINARY_DIR="${BUILD}")
-endif()
 target_link_options(built INTERFACE -Wl,--allow-multiple-definition)
 target_link_libraries(built INTERFACE ${LIBRARY} hwy mpfr gmp crypto pthread)
 # The names under which cmake/ finds them. Objects go before the libraries, so that a changed file stands in for
@@ -37,3 +31,7 @@ add_executable(rules ${ROOT}/tests/rule/rules_test.cpp src/rule/rules.cpp)
 target_link_libraries(rules PRIVATE built gtest_main gmock gtest)
 # They read the same headers.
 set_target_properties(deltaproof deltaproof_research uses metric PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+target_precompile_headers(deltaproof_research PRIVATE <filesystem> <boost/multiprecision/gmp.hpp> <boost/multiprecision/mpfr.hpp>)
+foreach(target deltaproof uses metric rules)
+  target_precompile_headers(${target} REUSE_FROM deltaproof_research)
+endforeach()

@@ -5,6 +5,7 @@
 missing, damaged or another build's must be found; every JSON must be as its schema says; printed commands must give the verdict.
 With COUNT: the cost of that many tiny tasks alone."""
 import json
+import mmap
 import os
 import pathlib
 import re
@@ -159,11 +160,13 @@ def damaged(box, whole):
 
 
 def another_build(box):
-    """Bytes behind the end of a program change nothing but what it is."""
+    """A program with another build ID does the same, and is another build."""
     other = box / "other"
     shutil.copy(PROGRAM, other)
-    with other.open("ab") as end:
-        end.write(b"another build")
+    note = bytes([4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0]) + b"GNU\0"
+    with other.open("r+b") as file, mmap.mmap(file.fileno(), 0) as program:
+        at = program.find(note) + len(note)
+        program[at:at + 20] = program[at:at + 20][::-1]
     said = run(box, 2, "sweep", "c.toml", "-o", "whole", program=other).stderr
     expect("whole/campaign.json: made by build" in said, f"a folder of another build is refused by name: {said}")
     said = run(box, 2, "sweep", "c.toml", "-o", "whole", "--list", program=other).stderr
