@@ -251,6 +251,8 @@ class machine {
   void keep_for_backward(chunk_state<Real>& c);
   void keep_for_faults(const chunk_state<Real>& c);
 
+  /// Of a gate of heads: the decay from row j to row i, for all j <= i, at i (i + 1) / 2 + j.
+  std::span<const Real> decays_of_pairs(const matrix<Real>& G);
   /// x_i . k_j times the decay between the rows: row i of x belongs to row `row_of[i]` of k, and j runs below `columns[i]`.
   matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
                                 const std::vector<std::size_t>& columns, const matrix<Real>& k, const matrix<Real>& G,
@@ -307,10 +309,11 @@ class machine {
   range_seen range_{};
   std::vector<Real> exponents_;  // scratch of exp2_of_all
   std::vector<Real> decays_;     // scratch of decay_row
-  // Of a gate of channels: for each row those between it and the rows of its block, channel by channel.
+  // A and Aqk take the same.
   struct {
-    matrix<Real> of;  ///< sums of gates
-    std::vector<std::vector<Real>> rows;
+    matrix<Real> of;                      ///< sums of gates
+    std::vector<std::vector<Real>> rows;  ///< of a gate of channels: between a row and those of its block, channel by channel
+    std::vector<Real> pairs;              ///< of a gate of heads
   } row_decays_;
   Real largest_exponent_ = 0;  // of the gates; computed so often that `see` would cost more than the exponential
   Real largest_factor_ = 0;

@@ -52,6 +52,19 @@ void machine<Real>::gate(chunk_state<Real>& c) {
 }
 
 template <class Real>
+std::span<const Real> machine<Real>::decays_of_pairs(const matrix<Real>& G) {
+  if (row_decays_.of.rows() == G.rows() && row_decays_.of == G) return row_decays_.pairs;
+  row_decays_.of = G;
+  std::vector<Real>& pairs = row_decays_.pairs;
+  pairs.resize(G.rows() * (G.rows() + 1) / 2);
+  for (std::size_t i = 0, at = 0; i < G.rows(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) pairs[at++] = G(i, 0) - G(j, 0);
+  }
+  exp2_of_all(pairs);
+  return pairs;
+}
+
+template <class Real>
 matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
                                              const std::vector<std::size_t>& columns, const matrix<Real>& k,
                                              const matrix<Real>& G, const narrowing& operand, format accumulate,
@@ -88,12 +101,10 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
     place(times(narrow_copy(x, operand), transpose(narrow_copy(k, operand)), operand.to, accumulate), 0, 0);
     finish(out);
     if (!gated) return out;
-    std::vector<Real> decays;
+    const std::span<const Real> decays = decays_of_pairs(G);
     for (std::size_t i = 0; i < rows; ++i) {
-      decays.resize(columns[i]);
-      for (std::size_t j = 0; j < columns[i]; ++j) decays[j] = G(row_of[i], 0) - G(j, 0);
-      exp2_of_all(decays);
-      for (std::size_t j = 0; j < columns[i]; ++j) out(i, j) *= decays[j];
+      const auto of_row = decays.subspan(row_of[i] * (row_of[i] + 1) / 2, columns[i]);
+      for (std::size_t j = 0; j < columns[i]; ++j) out(i, j) *= of_row[j];
     }
     return out;
   }

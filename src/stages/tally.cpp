@@ -145,7 +145,7 @@ void tally::add(stage_place place, std::span<const double> got, std::span<const 
   const std::size_t count = got.size(), first = place.element;
   stored_want_.assign(want.begin(), want.end());
   emulation::narrow(std::span(stored_want_), {stored_, false});
-  bool plain = true;
+  bool plain = half_ulp_.at(0) > 0x1p-900;  // whose inverse is a double: not in fp64
   for (std::size_t i = 0; i < count; ++i) {
     const double most = std::fabs(want[i]) + error[i];
     plain = plain & (std::fabs(got[i]) < infinity) & (most < overflows_from_);
@@ -170,7 +170,7 @@ void tally::add(stage_place place, std::span<const double> got, std::span<const 
   }
 }
 
-/// As add_one of each, where all is finite and nothing overflows: in loops without branches.
+/// As add_one of each up to roundings of its sums, where all is finite and nothing overflows: in loops without branches.
 void tally::add_plain(stage_place place, std::span<const double> got, std::span<const double> want,
                       std::span<const double> error) {
   const std::size_t count = got.size(), first = place.element;
@@ -187,23 +187,24 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
     std::uint64_t largest = 0;
     for (std::size_t i = 0; i < count; ++i) {
       storing[i] = half.at(std::fabs(want[i]) + error[i]);
-      const double bound = storing[i] + error[i], distance = std::fabs(got[i] - want[i]);
-      ratio[i] = distance > 0 ? distance / bound : 0;
-      open[i] = bound > 0 ? error[i] / bound : 0;
-      lost[i] = bound > 0 ? (stored[i] - want[i]) / bound : 0;
+      const double inverse = 1 / (storing[i] + error[i]);  // one division takes longer than all the rest
+      ratio[i] = std::fabs(got[i] - want[i]) * inverse;
+      open[i] = error[i] * inverse;
+      lost[i] = (stored[i] - want[i]) * inverse;
     }
     for (std::size_t i = 0; i < count; ++i) {
       const double around = error[i], lost_there = std::fabs(stored[i] - want[i]);
       const bool tells = (16 * around <= storing[i]) & (lost_there > around) & (storing[i] > finest);
       const double off = want[i] < 0 ? want[i] - got[i] : got[i] - want[i];
-      ulps[i] = tells ? off / (2 * storing[i]) : 0.0;
+      // 1 / (2 storing), a power of two: 2^(1022 - e) of 2^(e - 1023).
+      const auto per_ulp = std::bit_cast<double>((std::uint64_t{2045} << 52) - std::bit_cast<std::uint64_t>(storing[i]));
+      ulps[i] = tells ? off * per_ulp : 0.0;
       telling += tells ? 1 : 0;
       largest = std::max(largest, std::bit_cast<std::uint64_t>(ratio[i]));  // ordered as ratios are
     }
     biased = telling;
     most = std::bit_cast<double>(largest);
-    const auto square = [=](std::size_t i)
-                            __attribute__((always_inline)) { return ratio[i] < infinity ? ratio[i] * ratio[i] : 0; };
+    const auto square = [=](std::size_t i) __attribute__((always_inline)) { return ratio[i] * ratio[i]; };
     const auto sums = deltaproof::detail::sums_side_by_side(
         count, square, [=](std::size_t i) __attribute__((always_inline)) { return square(i) * square(i); },
         [=](std::size_t i) __attribute__((always_inline)) { return open[i] * open[i]; },
@@ -222,14 +223,19 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
   measured_.ratios.add({ratio, count});
   ratio_squares_ += squares;
   worst_.add(place, {ratio, count}, squares);
-  if (measured_.worst && !(most > measured_.worst->ratio) && !(most > 1)) return;
+  // Those that may be noted are divided.
+  const auto passes = [this](double about) {
+    about *= 1 + 0x1p-50;
+    return !measured_.worst || about > measured_.worst->ratio || about > 1;
+  };
+  if (!passes(most)) return;
   for (std::size_t i = 0; i < count; ++i) {
-    if (measured_.worst && !(ratio[i] > measured_.worst->ratio) && !(ratio[i] > 1)) continue;
+    if (!passes(ratio[i])) continue;
     place.element = first + i;
     place.got = got[i];
     place.want = want[i];
     place.bound = storing[i] + error[i];
-    place.ratio = ratio[i];
+    place.ratio = std::fabs(got[i] - want[i]) / place.bound;
     note(place);
   }
 }
