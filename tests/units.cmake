@@ -34,7 +34,7 @@ deltaproof_test_group(unit_plan 0 backward_keys_test plan_page_test plan_test pl
 deltaproof_test_group(unit_stages 0 roundings_test stages_kernel_test stages_test tally_test ways_test)
 deltaproof_test_group(recordings_stages 0 backward_stages_recordings stages_recordings)
 deltaproof_test_group(unit_emulate 0 backward_faults_test emulate_gradients_test emulate_test)
-deltaproof_test_group(unit_emulate 1 decays_test faults_test packs_test state_cache_test)
+deltaproof_test_group(unit_emulate 1 any_order_test decays_test faults_test packs_test state_cache_test)
 deltaproof_test_group(unit_check 0 advise_test check_test gradient_identities_test gradients_test invariant_exchange_test
   invariant_gradients_test invariant_states_test)
 deltaproof_test_group(unit_check 1 invariant_test overflow_test sound_verdicts_test suite_test witness_test)

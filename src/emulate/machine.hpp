@@ -79,19 +79,14 @@ class partial_sums {
   double above_ = 0, below_ = 0;
 };
 
-/// The largest magnitude of a matrix whose rows are `stride` apart; infinity where an entry is not finite.
+/// The largest magnitude in a matrix whose rows are `stride` apart, but for NaN, which stays NaN in a product.
 template <class Real>
 [[nodiscard]] double largest_magnitude(const Real* entries, std::size_t stride, std::size_t rows, std::size_t cols) {
   Real most = 0;
-  bool finite = true;
   for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < cols; ++j) {
-      const Real x = std::abs(entries[i * stride + j]);
-      finite = finite && x <= std::numeric_limits<Real>::max();
-      most = std::max(most, x);
-    }
+    for (std::size_t j = 0; j < cols; ++j) most = std::max(most, std::abs(entries[i * stride + j]));
   }
-  return finite ? static_cast<double>(most) : std::numeric_limits<double>::infinity();
+  return static_cast<double>(most);
 }
 
 /// Whether every partial sum of c + a b is within half of what `partial_sums` allows, by the largest entries.
