@@ -27,6 +27,20 @@ class adjoint;
   return out;
 }
 
+template <class Real>
+matrix<Real> narrow_copy(matrix<Real> m, const narrowing& to) {
+  narrow(std::span<Real>(m.data(), m.size()), to);
+  return m;
+}
+
+/// The first rows columns of a matrix with that many rows.
+template <class Real>
+matrix<Real> square_of(const matrix<Real>& m, std::size_t rows) {
+  matrix<Real> out(rows, rows);
+  for (std::size_t r = 0; r < rows; ++r) std::copy_n(m.row(r).begin(), rows, out.row(r).begin());
+  return out;
+}
+
 /// c + a b. The sum begins at term `start` and wraps around.
 template <class Real>
 void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
@@ -253,6 +267,16 @@ class machine {
                                 const std::vector<std::size_t>& columns, const matrix<Real>& k, const matrix<Real>& G,
                                 const narrowing& operand, format accumulate, const std::optional<format>& store);
 
+  /// m as it is multiplied; m itself where that is the format in which it was stored. A fault may have left other values.
+  const matrix<Real>& as_operand(const matrix<Real>& m, const format& stored, const narrowing& operand, matrix<Real>& own) const {
+    return stored == operand.to && options_.planted == nullptr ? m : own = narrow_copy(m, operand);
+  }
+  /// Ai as it is multiplied, as many columns as rows.
+  const matrix<Real>& inverse_operand(const chunk_state<Real>& c, const narrowing& operand, matrix<Real>& own) const {
+    const auto& inverse = site_.plan.inverse;
+    if (c.Ai.cols() == c.rows) return as_operand(c.Ai, inverse.read.value_or(inverse.store), operand, own);
+    return own = narrow_copy(square_of(c.Ai, c.rows), operand);
+  }
   [[nodiscard]] sum_rule sums(const format& operand, const format& accumulate) const {
     return rule_for(rule_, operand, accumulate);
   }

@@ -30,20 +30,6 @@ matrix<Real> rows_of(const matrix<Real>& m, std::size_t first, std::size_t count
 }
 
 template <class Real>
-matrix<Real> narrow_copy(matrix<Real> m, const narrowing& to) {
-  narrow(std::span<Real>(m.data(), m.size()), to);
-  return m;
-}
-
-/// The first rows columns of a matrix with that many rows.
-template <class Real>
-matrix<Real> square_of(const matrix<Real>& m, std::size_t rows) {
-  matrix<Real> out(rows, rows);
-  for (std::size_t r = 0; r < rows; ++r) std::copy_n(m.row(r).begin(), rows, out.row(r).begin());
-  return out;
-}
-
-template <class Real>
 void put_rows(matrix<double>& to, std::size_t first, const matrix<Real>& from) {
   for (std::size_t i = 0; i < from.rows(); ++i) std::copy(from.row(i).begin(), from.row(i).end(), to.row(first + i).begin());
 }
@@ -198,6 +184,19 @@ void machine<Real>::exp2_of_all(std::span<Real> x) {
   }
   if (coarse) narrow(x, to);
   see_largest<Real>(largest_factor_, x);
+}
+
+template <class Real>
+std::span<const Real> machine<Real>::decays_of_pairs(const matrix<Real>& G) {
+  if (row_decays_.of.rows() == G.rows() && row_decays_.of == G) return row_decays_.pairs;
+  row_decays_.of = G;
+  std::vector<Real>& pairs = row_decays_.pairs;
+  pairs.resize(G.rows() * (G.rows() + 1) / 2);
+  for (std::size_t i = 0, at = 0; i < G.rows(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) pairs[at++] = G(i, 0) - G(j, 0);
+  }
+  exp2_of_all(pairs);
+  return pairs;
 }
 
 // e^x of one log decay. An approximate unit takes 2^(x / ln 2), in Real: no format of the plan rounds that exponent.

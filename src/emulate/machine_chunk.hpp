@@ -52,19 +52,6 @@ void machine<Real>::gate(chunk_state<Real>& c) {
 }
 
 template <class Real>
-std::span<const Real> machine<Real>::decays_of_pairs(const matrix<Real>& G) {
-  if (row_decays_.of.rows() == G.rows() && row_decays_.of == G) return row_decays_.pairs;
-  row_decays_.of = G;
-  std::vector<Real>& pairs = row_decays_.pairs;
-  pairs.resize(G.rows() * (G.rows() + 1) / 2);
-  for (std::size_t i = 0, at = 0; i < G.rows(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j) pairs[at++] = G(i, 0) - G(j, 0);
-  }
-  exp2_of_all(pairs);
-  return pairs;
-}
-
-template <class Real>
 matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
                                              const std::vector<std::size_t>& columns, const matrix<Real>& k,
                                              const matrix<Real>& G, const narrowing& operand, format accumulate,
@@ -225,9 +212,9 @@ void machine<Real>::transform_keys(chunk_state<Real>& c) {
   for (std::size_t r = 0; r < c.rows; ++r) step_row(c.key_operand.row(r), c.step[r], key_format());
   for (std::size_t r = 0; r < c.rows && c.G.cols() > 0; ++r) decay_row(c.key_operand.row(r), c.G.row(r), {});
   narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), plan.w.operand);
-  c.w = narrow_copy(
-      times(narrow_copy(square_of(c.Ai, c.rows), plan.w.operand), c.key_operand, plan.w.operand.to, plan.w.accumulate),
-      {plan.w.read.value_or(plan.w.store), false});
+  matrix<Real> own;
+  c.w = narrow_copy(times(inverse_operand(c, plan.w.operand, own), c.key_operand, plan.w.operand.to, plan.w.accumulate),
+                    {plan.w.read.value_or(plan.w.store), false});
 }
 
 // u = Ai (b v).
@@ -237,9 +224,9 @@ void machine<Real>::transform_values(chunk_state<Real>& c) {
   c.value_operand = c.v;
   for (std::size_t r = 0; r < c.rows; ++r) step_row(c.value_operand.row(r), c.step[r], site_.in.x);
   narrow(std::span<Real>(c.value_operand.data(), c.value_operand.size()), plan.u.operand);
-  c.u = narrow_copy(
-      times(narrow_copy(square_of(c.Ai, c.rows), plan.u.operand), c.value_operand, plan.u.operand.to, plan.u.accumulate),
-      {plan.u.read.value_or(plan.u.store), false});
+  matrix<Real> own;
+  c.u = narrow_copy(times(inverse_operand(c, plan.u.operand, own), c.value_operand, plan.u.operand.to, plan.u.accumulate),
+                    {plan.u.read.value_or(plan.u.store), false});
 }
 
 // Ai b_j e^{G_i - G_j}, as it is multiplied where v_new is made of a residual; Ai has no gate then.
@@ -276,9 +263,14 @@ void machine<Real>::correct(chunk_state<Real>& c) {
   const narrowing& store = plan.state.store;
   c.h = narrow_copy(c.state, as_stored(store));
   const narrowing operand = plan.v_new.state_operand.value_or(store);
-  const matrix<Real> read = narrow_copy(plan.v_new.state_operand ? c.state : c.h, operand);
+  const format held = as_stored(store).to;
   const bool by_residual = plan.v_new.form == change_form::residual;
-  c.change = times(narrow_copy(by_residual ? c.k : c.w, operand), read, operand.to, plan.state.accumulate);
+  matrix<Real> own_state, own_rows;
+  const matrix<Real>& read =
+      plan.v_new.state_operand ? own_state = narrow_copy(c.state, operand) : as_operand(c.h, held, operand, own_state);
+  const matrix<Real>& rows =
+      by_residual ? own_rows = narrow_copy(c.k, operand) : as_operand(c.w, plan.w.read.value_or(plan.w.store), operand, own_rows);
+  c.change = times(rows, read, operand.to, plan.state.accumulate);
   if (by_residual) {
     c.value_operand = residual(c.v, std::move(c.change), c.G);
     c.change = times(gated_inverse(square_of(c.Ai, c.rows), c.step, c.G), c.value_operand, plan.u.operand.to, plan.u.accumulate);
@@ -314,11 +306,14 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
   const narrowing of_state = plan.o.state_operand.value_or(plan.o.operand),
                   of_values = plan.o.value_operand.value_or(plan.o.operand);
   const matrix<Real> weights = narrow_copy(c.Aqk, plan.o.operand);
-  matrix<Real> read = times(narrow_copy(std::move(query), plan.o.operand), narrow_copy(c.span_h, of_state),
-                            wider(plan.o.operand.to, of_state.to), plan.o.accumulate);
+  matrix<Real> own_state, own_values;
+  const matrix<Real>& state = plan.o.state_operand ? own_state = narrow_copy(c.span_h, of_state)
+                                                   : as_operand(c.span_h, as_stored(plan.state.store).to, of_state, own_state);
+  matrix<Real> read =
+      times(narrow_copy(std::move(query), plan.o.operand), state, wider(plan.o.operand.to, of_state.to), plan.o.accumulate);
   if (plan.o.read_store) narrow(std::span<Real>(read.data(), read.size()), {*plan.o.read_store, false});
-  const matrix<Real> inside =
-      times(weights, narrow_copy(c.span_v_new, of_values), wider(plan.o.operand.to, of_values.to), plan.o.accumulate);
+  const matrix<Real> inside = times(weights, as_operand(c.span_v_new, plan.v_new.store, of_values, own_values),
+                                    wider(plan.o.operand.to, of_values.to), plan.o.accumulate);
   const bool scaled = all.channels && all.gated;  // the weights are
   const Real scale = scales_query() ? Real(1) : all.scale;
   c.o = matrix<Real>(tokens, all.v.cols());
@@ -461,11 +456,14 @@ void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
         to.v_new = from.v_new;
         to.read_state = from.read_state;
       });
-  if (c.span_first == first) c.span_h = c.read_state;
-  matrix<Real> span_v_new(c.span_v_new.rows() + c.rows, all.v.cols());
-  std::copy(c.span_v_new.entries().begin(), c.span_v_new.entries().end(), span_v_new.data());
-  std::copy(c.v_new.entries().begin(), c.v_new.entries().end(), span_v_new.data() + c.span_v_new.size());
-  c.span_v_new = std::move(span_v_new);
+  if (c.span_first == first) c.span_h = options_.planted == nullptr ? std::move(c.read_state) : c.read_state;
+  if (c.span_v_new.empty()) {
+    c.span_v_new = c.v_new;
+  } else {
+    std::vector<Real> both(c.span_v_new.entries().begin(), c.span_v_new.entries().end());
+    both.insert(both.end(), c.v_new.entries().begin(), c.v_new.entries().end());
+    c.span_v_new = matrix<Real>(c.span_v_new.rows() + c.rows, all.v.cols(), std::move(both));
+  }
   if (c.last || (first + C) % span == 0) {
     const std::size_t end = first + c.rows, first_token = c.span_first / n, tokens = end / n - first_token;
     c.span_k = rows_of(all.k, c.span_first, end - c.span_first);
