@@ -328,7 +328,7 @@ class machine {
   range_seen range_{};
   std::vector<Real> exponents_;  // scratch of exp2_of_all
   std::vector<Real> decays_;     // scratch of decay_row
-  // A and Aqk take the same.
+  // Decays within the chunk at hand: A and Aqk take the same.
   struct {
     matrix<Real> of;                      ///< sums of gates
     std::vector<std::vector<Real>> rows;  ///< of a gate of channels: between a row and those of its block, channel by channel
