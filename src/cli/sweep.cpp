@@ -38,9 +38,10 @@ struct merge_arguments {
   std::string folder, output, page, baseline;
 };
 
-/// The build ID, the linker's hash of the program's bytes: a note of the object that is loaded first.
+/// Finds the build ID, which the linker makes of the program's bytes and leaves in a note. The program is the first object that
+/// dl_iterate_phdr visits; returning 1 ends the visit.
 int read_build_id(dl_phdr_info* program, std::size_t, void* id) {
-  // Four bytes of name, twenty of hash, type 3 (NT_GNU_BUILD_ID), the name.
+  // Size of the name, size of a SHA-1, type NT_GNU_BUILD_ID, and the name.
   constexpr std::array<char, 16> header{4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0};
   for (const auto& segment : std::span(program->dlpi_phdr, program->dlpi_phnum)) {
     if (segment.p_type != PT_NOTE) continue;

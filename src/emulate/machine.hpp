@@ -93,7 +93,7 @@ class partial_sums {
   double above_ = 0, below_ = 0;
 };
 
-/// The largest magnitude in a matrix whose rows are `stride` apart, but for NaN, which stays NaN in a product.
+/// The largest magnitude in a matrix whose rows are `stride` apart. NaN is passed over: a product of it is NaN anyway.
 template <class Real>
 [[nodiscard]] double largest_magnitude(const Real* entries, std::size_t stride, std::size_t rows, std::size_t cols) {
   Real most = 0;
@@ -267,7 +267,8 @@ class machine {
                                 const std::vector<std::size_t>& columns, const matrix<Real>& k, const matrix<Real>& G,
                                 const narrowing& operand, format accumulate, const std::optional<format>& store);
 
-  /// m as it is multiplied; m itself where that is the format in which it was stored. A fault may have left other values.
+  /// m rounded to `operand`: m itself where it was stored in that format. Not where a fault is planted: it may have put other
+  /// values there.
   const matrix<Real>& as_operand(const matrix<Real>& m, const format& stored, const narrowing& operand, matrix<Real>& own) const {
     return stored == operand.to && options_.planted == nullptr ? m : own = narrow_copy(m, operand);
   }

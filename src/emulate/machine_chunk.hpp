@@ -457,13 +457,9 @@ void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
         to.read_state = from.read_state;
       });
   if (c.span_first == first) c.span_h = options_.planted == nullptr ? std::move(c.read_state) : c.read_state;
-  if (c.span_v_new.empty()) {
-    c.span_v_new = c.v_new;
-  } else {
-    std::vector<Real> both(c.span_v_new.entries().begin(), c.span_v_new.entries().end());
-    both.insert(both.end(), c.v_new.entries().begin(), c.v_new.entries().end());
-    c.span_v_new = matrix<Real>(c.span_v_new.rows() + c.rows, all.v.cols(), std::move(both));
-  }
+  std::vector<Real> span_v_new(c.span_v_new.entries().begin(), c.span_v_new.entries().end());
+  span_v_new.insert(span_v_new.end(), c.v_new.entries().begin(), c.v_new.entries().end());
+  c.span_v_new = matrix<Real>(c.span_v_new.rows() + c.rows, all.v.cols(), std::move(span_v_new));
   if (c.last || (first + C) % span == 0) {
     const std::size_t end = first + c.rows, first_token = c.span_first / n, tokens = end / n - first_token;
     c.span_k = rows_of(all.k, c.span_first, end - c.span_first);

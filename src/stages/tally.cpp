@@ -145,7 +145,7 @@ void tally::add(stage_place place, std::span<const double> got, std::span<const 
   const std::size_t count = got.size(), first = place.element;
   stored_want_.assign(want.begin(), want.end());
   emulation::narrow(std::span(stored_want_), {stored_, false});
-  bool plain = half_ulp_.at(0) > 0x1p-900;  // whose inverse is a double: not in fp64
+  bool plain = half_ulp_.at(0) > 0x1p-900;  // its inverse is in range; fp64 has smaller steps
   for (std::size_t i = 0; i < count; ++i) {
     const double most = std::fabs(want[i]) + error[i];
     plain = plain & (std::fabs(got[i]) < infinity) & (most < overflows_from_);
@@ -187,7 +187,7 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
     std::uint64_t largest = 0;
     for (std::size_t i = 0; i < count; ++i) {
       storing[i] = half.at(std::fabs(want[i]) + error[i]);
-      const double inverse = 1 / (storing[i] + error[i]);  // one division takes longer than all the rest
+      const double inverse = 1 / (storing[i] + error[i]);  // divisions are slow: one for all three
       ratio[i] = std::fabs(got[i] - want[i]) * inverse;
       open[i] = error[i] * inverse;
       lost[i] = (stored[i] - want[i]) * inverse;
@@ -223,7 +223,7 @@ void tally::add_plain(stage_place place, std::span<const double> got, std::span<
   measured_.ratios.add({ratio, count});
   ratio_squares_ += squares;
   worst_.add(place, {ratio, count}, squares);
-  // Those that may be noted are divided.
+  // `ratio` is within 2^-50 of the quotient; those that may be noted are divided exactly.
   const auto passes = [this](double about) {
     about *= 1 + 0x1p-50;
     return !measured_.worst || about > measured_.worst->ratio || about > 1;
