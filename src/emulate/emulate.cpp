@@ -41,23 +41,23 @@ matrix<double> emulation_detail::head_rows(const tensor& t, std::size_t batch, s
 
 void emulation_detail::move_all(std::span<double> x, const format& own, const format& unit, philox& draw) {
   const double size = 4 * unit_roundoff(unit);
-  constexpr std::size_t block = 256;
+  constexpr std::size_t block = 1024;
   std::int32_t drawn[block];
   for (std::size_t first = 0; first < x.size(); first += block) {
-    const std::size_t count = std::min(block, x.size() - first);
-    for (std::size_t i = 0; i < count; i += 2) {
+    const std::span<double> part = x.subspan(first, std::min(block, x.size() - first));
+    for (std::size_t i = 0; i < part.size(); i += 2) {
       const std::uint64_t bits = draw();
       drawn[i] = static_cast<std::int32_t>(bits & 0xffffffffU);
       drawn[i + 1] = static_cast<std::int32_t>(bits >> 32);
     }
-    detail::in_widest_vectors([&drawn, size, count, to = x.data() + first]() __attribute__((always_inline)) {
+    detail::in_widest_vectors([&drawn, size, count = part.size(), to = part.data()]() __attribute__((always_inline)) {
       for (std::size_t i = 0; i < count; ++i) {
         const double moved = to[i] + to[i] * (size * (static_cast<double>(drawn[i]) * 0x1p-31));
         to[i] = std::fabs(to[i]) < std::numeric_limits<double>::infinity() ? moved : to[i];
       }
     });
+    emulation::narrow(part, {own, false});
   }
-  emulation::narrow(x, {own, false});
 }
 
 namespace {
@@ -110,6 +110,12 @@ double slack_of(const raw_gate& raw, std::size_t value_head) {
   return raw.activation == gate_kind::softplus ? unit_roundoff(fp32) * 2 * std::exp(raw.rate.at(value_head)) : 0;
 }
 
+matrix<double> gates_of_head(const problem& p, std::size_t sequence, std::size_t value_head) {
+  const sequence_range range = sequence_at(p, sequence);
+  if (!p.g) return {range.tokens, 0};
+  return head_rows(*p.g, range.batch, range.first_token, range.tokens, value_head, p.gate_per_channel() ? p.key_dim() : 1);
+}
+
 head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head) {
   const sequence_range range = sequence_at(p, sequence);
   const std::size_t n = p.num_householder, key_head = p.key_head(value_head);
@@ -121,8 +127,7 @@ head_input take_head(const problem& p, std::size_t sequence, std::size_t value_h
   const matrix<double> beta = head_rows(p.beta, range.batch, range.first_token * n, range.tokens * n, value_head, 1);
   in.beta.assign(beta.entries().begin(), beta.entries().end());
   in.per_channel = p.gate_per_channel();
-  in.g = p.g ? head_rows(*p.g, range.batch, range.first_token, range.tokens, value_head, in.per_channel ? p.key_dim() : 1)
-             : matrix<double>(range.tokens, 0);
+  in.g = gates_of_head(p, sequence, value_head);
   in.state = matrix<double>(p.key_dim(), p.value_dim(), 0.0);
   if (p.initial_state)
     p.initial_state->read((sequence * p.value_heads() + value_head) * in.state.size(), {in.state.data(), in.state.size()});

@@ -216,9 +216,7 @@ class inversion {
 
 template <class Real>
 matrix<Real> cast(const matrix<double>& m) {
-  matrix<Real> out(m.rows(), m.cols());
-  std::transform(m.entries().begin(), m.entries().end(), out.data(), [](double x) { return static_cast<Real>(x); });
-  return out;
+  return {m.rows(), m.cols(), std::vector<Real>(m.entries().begin(), m.entries().end())};
 }
 
 template <class Real>

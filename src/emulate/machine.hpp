@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "deltaproof/number/block_format.hpp"
 #include "emulate/fault.hpp"
@@ -22,9 +24,7 @@ class adjoint;
 
 [[nodiscard]] inline matrix<double> widened(const matrix<double>& m) { return m; }
 [[nodiscard]] inline matrix<double> widened(const matrix<float>& m) {
-  matrix<double> out(m.rows(), m.cols());
-  std::copy(m.entries().begin(), m.entries().end(), out.data());
-  return out;
+  return {m.rows(), m.cols(), std::vector<double>(m.entries().begin(), m.entries().end())};
 }
 
 template <class Real>
@@ -260,6 +260,28 @@ class machine {
   void keep_for_backward(chunk_state<Real>& c);
   void keep_for_faults(const chunk_state<Real>& c);
 
+  /// The products that form A and Aqk decay rows of one block: 2^(G - reference) for its rows, 2^(reference - G) for the keys
+  /// from `first` to `last`, channel by channel.
+  struct decays_of_block {
+    std::vector<std::size_t> rows;
+    std::size_t first, last;
+    std::vector<Real> reference;
+    matrix<Real> left, right;
+  };
+  /// Decays within the chunk at hand: several of its stages take the same.
+  struct kept_decays {
+    matrix<Real> of;                      ///< sums of gates
+    matrix<Real> channels;                ///< the same, transposed
+    std::vector<std::vector<Real>> rows;  ///< of a gate of channels: between a row and those of its block, channel by channel
+    std::vector<Real> pairs;              ///< of a gate of heads
+    matrix<Real> from_start;              ///< 2^G
+    std::deque<decays_of_block> blocks;
+  };
+  /// Those of G, as far as they were computed before.
+  kept_decays& decays_of(const matrix<Real>& G);
+  const matrix<Real>& decays_from_start(const matrix<Real>& G);
+  const decays_of_block& decays_by_reference(const matrix<Real>& G, std::span<const std::size_t> rows, std::size_t first,
+                                             std::size_t last, const std::vector<Real>& reference);
   /// Of a gate of heads: the decay from row j to row i, for all j <= i, at i (i + 1) / 2 + j.
   std::span<const Real> decays_of_pairs(const matrix<Real>& G);
   /// x_i . k_j times the decay between the rows: row i of x belongs to row `row_of[i]` of k, and j runs below `columns[i]`.
@@ -329,12 +351,7 @@ class machine {
   range_seen range_{};
   std::vector<Real> exponents_;  // scratch of exp2_of_all
   std::vector<Real> decays_;     // scratch of decay_row
-  // Decays within the chunk at hand: A and Aqk take the same.
-  struct {
-    matrix<Real> of;                      ///< sums of gates
-    std::vector<std::vector<Real>> rows;  ///< of a gate of channels: between a row and those of its block, channel by channel
-    std::vector<Real> pairs;              ///< of a gate of heads
-  } row_decays_;
+  kept_decays kept_decays_;
   Real largest_exponent_ = 0;  // of the gates; computed so often that `see` would cost more than the exponential
   Real largest_factor_ = 0;
   head_output out_;

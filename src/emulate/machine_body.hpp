@@ -113,107 +113,6 @@ void machine<Real>::disturb(std::span<Real> sums) {
   }
 }
 
-// 2^0 is exact in every unit.
-template <class Real>
-void machine<Real>::unit_errors(std::span<Real> y, std::span<const Real> exponents) {
-  using bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
-  constexpr bits exponent_field = ~((bits{1} << (std::numeric_limits<Real>::digits - 1)) - 1) & (~bits{0} >> 1);
-  const Real unit = std::numeric_limits<Real>::epsilon() * static_cast<Real>(site_.plan.exp2_ulps);
-  deltaproof::detail::in_widest_vectors([&, errs_by = exp2_unit_]() __attribute__((always_inline)) {
-    const Real* const x = exponents.data();
-    Real* const out = y.data();
-    for (std::size_t i = 0, count = y.size(); i < count; ++i) {
-      const bits power = std::bit_cast<bits>(out[i]) & exponent_field;
-      // Without branches: a masked error of 0 is added where there is none.
-      const bits errs = static_cast<bits>(
-          -static_cast<std::make_signed_t<bits>>(static_cast<bits>(x[i] != 0) & static_cast<bits>(power != exponent_field)));
-      const Real error = std::bit_cast<Real>(power) * unit * errs_by.of(std::bit_cast<bits>(x[i]));
-      out[i] += std::bit_cast<Real>(std::bit_cast<bits>(error) & errs);
-    }
-  });
-}
-
-/// The largest of what was seen; a NaN stays.
-template <class Real>
-void see_largest(Real& largest, std::span<const Real> x) {
-  unsigned above = 0;
-  deltaproof::detail::in_widest_vectors([&, most = largest]() __attribute__((always_inline)) {
-    unsigned any = 0;
-    for (const Real value : x) any |= static_cast<unsigned>(!(value <= most));
-    above = any;
-  });
-  if (above == 0) return;
-  for (const Real value : x) {
-    if (!(value <= largest)) largest = largest == largest ? value : largest;
-  }
-}
-
-template <class Real>
-Real machine<Real>::exp2_of(Real x) {
-  if (x == 0 && !site_.plan.clip) return 1;  // exact in every unit
-  exp2_of_all({&x, 1});
-  return x;
-}
-
-template <class Real>
-Real machine<Real>::clipped(Real x, Real unit) const {
-  if (!site_.plan.clip) return x;
-  const auto& [low, high] = *site_.plan.clip;
-  return std::clamp(x, static_cast<Real>(low) * unit, static_cast<Real>(high) * unit);  // a NaN stays
-}
-
-template <class Real>
-void machine<Real>::exp2_of_all(std::span<Real> x) {
-  const narrowing to{site_.plan.decay, false};
-  const bool coarse = to.to.precision < fp32.precision;
-  if (coarse) narrow(x, to);
-  if (site_.plan.clip) {
-    for (Real& y : x) y = clipped(y, options_.natural_exponents ? Real(1) : std::numbers::log2e_v<Real>);
-  }
-  const bool inexact = inexact_units_ && site_.plan.exp2_ulps > 0;
-  if (inexact) exponents_.assign(x.begin(), x.end());
-  see_largest<Real>(largest_exponent_, x);
-  if (options_.natural_exponents) {
-    for (Real& y : x) y = static_cast<Real>(std::exp(static_cast<double>(y)));
-  } else {
-    exp2_all(x);
-  }
-  if (inexact) unit_errors(x, exponents_);
-  if (site_.plan.flush_to_zero) {
-    for (Real& y : x) y = y < std::numeric_limits<float>::min() ? Real(0) : y;
-  }
-  if (coarse) narrow(x, to);
-  see_largest<Real>(largest_factor_, x);
-}
-
-template <class Real>
-std::span<const Real> machine<Real>::decays_of_pairs(const matrix<Real>& G) {
-  if (row_decays_.of.rows() == G.rows() && row_decays_.of == G) return row_decays_.pairs;
-  row_decays_.of = G;
-  std::vector<Real>& pairs = row_decays_.pairs;
-  pairs.resize(G.rows() * (G.rows() + 1) / 2);
-  for (std::size_t i = 0, at = 0; i < G.rows(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j) pairs[at++] = G(i, 0) - G(j, 0);
-  }
-  exp2_of_all(pairs);
-  return pairs;
-}
-
-// e^x of one log decay. An approximate unit takes 2^(x / ln 2), in Real: no format of the plan rounds that exponent.
-template <class Real>
-Real machine<Real>::exp_of(Real x) {
-  if (x == 0 && !site_.plan.clip) return 1;
-  x = clipped(x, Real(1));
-  Real y = std::exp(x), exponent = x * static_cast<Real>(std::numbers::log2e);
-  if (inexact_units_ && site_.plan.exp2_ulps > 0) {
-    exp2_all({&(y = exponent), 1});
-    unit_errors({&y, 1}, {&exponent, 1});
-  }
-  see(formed::gate_exponent, x > 0 ? exponent : Real(0));
-  see(formed::gate_factor, y);
-  return site_.plan.flush_to_zero && y < std::numeric_limits<float>::min() ? Real(0) : y;
-}
-
 template <class Real>
 void machine<Real>::load() {
   const head_input& in = site_.in;
@@ -427,7 +326,6 @@ void machine<Real>::begin_chunk(std::size_t first, std::size_t rows) {
   if (first % span == 0) {
     c.span_first = first;
     c.span_h = matrix<Real>();
-    c.span_v_new = matrix<Real>(0, all.v.cols());
   }
 }
 

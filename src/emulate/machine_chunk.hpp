@@ -5,6 +5,7 @@
 #pragma once
 
 #include "emulate/machine_body.hpp"
+#include "emulate/machine_decays.hpp"
 
 namespace deltaproof::emulation_detail {
 
@@ -96,12 +97,13 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
     return out;
   }
 
-  // Columns side by side: the sum of each stays in the order of the channels. A and Aqk take the same decays of a row.
-  if (row_decays_.of.rows() != G.rows() || !(row_decays_.of == G)) {
-    row_decays_.of = G;
-    row_decays_.rows.assign(G.rows(), {});
+  // Columns side by side: the sum of each stays in the order of the channels.
+  kept_decays& known = decays_of(G);
+  if (known.rows.empty()) {
+    known.rows.resize(G.rows());
+    known.channels = transpose(G);
   }
-  const matrix<Real> keys = transpose(k), gates = transpose(G);
+  const matrix<Real> keys = transpose(k);
   constexpr std::size_t padding = pack<Real>::count;  // sum_decayed reads whole vectors
   std::vector<Real> padded_keys(keys.entries().begin(), keys.entries().end());
   padded_keys.resize(keys.size() + padding);
@@ -109,12 +111,12 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
     last = std::min(last, columns[i]);
     if (first >= last) return;
     const std::size_t width = last - first, all = row_of[i] + 1 - first;  // with the row itself
-    std::vector<Real>& decays = row_decays_.rows[row_of[i]];
+    std::vector<Real>& decays = known.rows[row_of[i]];
     if (decays.size() != channels * all + padding) {
       decays.resize(channels * all);
       for (std::size_t ch = 0; ch < channels; ++ch) {
         const Real own = G(row_of[i], ch);
-        const Real* const others = gates.row(ch).data() + first;
+        const Real* const others = known.channels.row(ch).data() + first;
         for (std::size_t j = 0; j < all; ++j) decays[ch * all + j] = own - others[j];
       }
       exp2_of_all(decays);
@@ -131,11 +133,10 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
   const auto by_reference = [&](std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
                                 const std::vector<Real>& reference) {
     if (begin == end || first >= last) return;
+    const auto& decays = decays_by_reference(G, std::span(row_of).subspan(begin, end - begin), first, last, reference);
     matrix<Real> left = rows_of(x, begin, end - begin), right = rows_of(k, first, last - first);
-    for (std::size_t i = begin; i < end; ++i) {
-      decay_row(left.row(i - begin), G.row(row_of[i]), reference);
-    }
-    for (std::size_t j = first; j < last; ++j) decay_row(right.row(j - first), reference, G.row(j));
+    for (std::size_t i = 0; i < left.size(); ++i) left.data()[i] *= decays.left.data()[i];
+    for (std::size_t j = 0; j < right.size(); ++j) right.data()[j] *= decays.right.data()[j];
     place(times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate),
           begin, first);
   };
@@ -191,26 +192,16 @@ void machine<Real>::overlaps(chunk_state<Real>& c) {
   narrow(std::span<Real>(c.A.data(), c.A.size()), {plan.A.read.value_or(plan.A.store), false});
 }
 
-template <class Real>
-void machine<Real>::decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from) {
-  if (!site_.all.channels) {
-    const Real e = exp2_of(from.empty() ? to[0] : to[0] - from[0]);
-    for (Real& x : row) x *= e;
-    return;
-  }
-  decays_.assign(to.begin(), to.end());
-  for (std::size_t ch = 0; ch < from.size(); ++ch) decays_[ch] -= from[ch];
-  exp2_of_all(decays_);
-  for (std::size_t ch = 0; ch < row.size(); ++ch) row[ch] *= decays_[ch];
-}
-
 // w = Ai (b e^G k).
 template <class Real>
 void machine<Real>::transform_keys(chunk_state<Real>& c) {
   const auto& plan = site_.plan;
   c.key_operand = c.k;
   for (std::size_t r = 0; r < c.rows; ++r) step_row(c.key_operand.row(r), c.step[r], key_format());
-  for (std::size_t r = 0; r < c.rows && c.G.cols() > 0; ++r) decay_row(c.key_operand.row(r), c.G.row(r), {});
+  if (c.G.cols() > 0) {
+    const matrix<Real>& decays = decays_from_start(c.G);
+    for (std::size_t r = 0; r < c.rows; ++r) multiply_row(c.key_operand.row(r), decays.row(r));
+  }
   narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), plan.w.operand);
   matrix<Real> own;
   c.w = narrow_copy(times(inverse_operand(c, plan.w.operand, own), c.key_operand, plan.w.operand.to, plan.w.accumulate),
@@ -302,7 +293,8 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
   const std::size_t tokens = c.q.rows();
   matrix<Real> query = c.q;
   const bool on_query = all.gated && (all.channels || plan.o.decay == read_decay::q);
-  for (std::size_t t = 0; t < tokens && on_query; ++t) decay_row(query.row(t), c.span_G.row(c.last_row[t]), {});
+  const matrix<Real>* const decays = all.gated ? &decays_from_start(c.span_G) : nullptr;
+  for (std::size_t t = 0; t < tokens && on_query; ++t) multiply_row(query.row(t), decays->row(c.last_row[t]));
   const narrowing of_state = plan.o.state_operand.value_or(plan.o.operand),
                   of_values = plan.o.value_operand.value_or(plan.o.operand);
   const matrix<Real> weights = narrow_copy(c.Aqk, plan.o.operand);
@@ -318,7 +310,7 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
   const Real scale = scales_query() ? Real(1) : all.scale;
   c.o = matrix<Real>(tokens, all.v.cols());
   for (std::size_t t = 0; t < tokens; ++t) {
-    const Real decay = all.gated && !on_query ? exp2_of(c.span_G(c.last_row[t], 0)) : Real(1);
+    const Real decay = all.gated && !on_query ? (*decays)(c.last_row[t], 0) : Real(1);
     for (std::size_t j = 0; j < c.o.cols(); ++j) {
       c.o(t, j) = scaled ? read(t, j) * scale + inside(t, j) : (read(t, j) * decay) * scale + inside(t, j) * scale;
       if (!options_.in_any_order) continue;
@@ -457,9 +449,13 @@ void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
         to.read_state = from.read_state;
       });
   if (c.span_first == first) c.span_h = options_.planted == nullptr ? std::move(c.read_state) : c.read_state;
-  std::vector<Real> span_v_new(c.span_v_new.entries().begin(), c.span_v_new.entries().end());
-  span_v_new.insert(span_v_new.end(), c.v_new.entries().begin(), c.v_new.entries().end());
-  c.span_v_new = matrix<Real>(c.span_v_new.rows() + c.rows, all.v.cols(), std::move(span_v_new));
+  if (c.span_first == first) {
+    c.span_v_new = c.v_new;
+  } else {
+    std::vector<Real> span_v_new(c.span_v_new.entries().begin(), c.span_v_new.entries().end());
+    span_v_new.insert(span_v_new.end(), c.v_new.entries().begin(), c.v_new.entries().end());
+    c.span_v_new = matrix<Real>(c.span_v_new.rows() + c.rows, all.v.cols(), std::move(span_v_new));
+  }
   if (c.last || (first + C) % span == 0) {
     const std::size_t end = first + c.rows, first_token = c.span_first / n, tokens = end / n - first_token;
     c.span_k = rows_of(all.k, c.span_first, end - c.span_first);

@@ -33,29 +33,31 @@ narrowing reading_of_inverse(const plan_variant& v) {
 }
 
 /// Largest exponent to base 2 that a gate factor of this form reaches, from the given gates in fp64.
-double largest_gate_exponent(const head_input& in, const plan_variant& v) {
+double largest_gate_exponent(const trial& t, const matrix<double>& g) {
+  const plan_variant& v = t.variants.front();
   double most = 0;
-  if (!in.gated() || v.path != path_kind::chunk) return most;
-  const std::size_t n = in.steps_per_token, block = v.gate_block;
-  for (std::size_t ch = 0; ch < in.g.cols(); ++ch) {
-    for (std::size_t first = 0; first < in.rows(); first += v.chunk) {
-      const std::size_t rows = std::min(v.chunk, in.rows() - first);
-      std::vector<double> G(rows);
-      double sum = 0;
-      for (std::size_t r = 0; r < rows; ++r) {
-        if ((first + r) % n == 0) sum += in.g((first + r) / n, ch);
-        G[r] = sum * std::numbers::log2e;
+  if (g.cols() == 0 || v.path != path_kind::chunk) return most;
+  const std::size_t n = t.p.num_householder, block = v.gate_block, all = g.rows() * n;
+  const bool in_blocks = t.p.gate_per_channel() && v.form != gate_form::difference && v.form != gate_form::factored;
+  const auto largest_of = [&](double x) { most = std::max(most, x); };
+  for (std::size_t first = 0; first < all; first += v.chunk) {
+    matrix<double> G(std::min(v.chunk, all - first), g.cols());
+    std::vector<double> sum(g.cols(), 0.0);
+    for (std::size_t r = 0; r < G.rows(); ++r) {
+      for (std::size_t ch = 0; ch < g.cols(); ++ch) {
+        if ((first + r) % n == 0) sum[ch] += g((first + r) / n, ch);
+        G(r, ch) = sum[ch] * std::numbers::log2e;
       }
-      for (std::size_t r = 0; r < rows; ++r) {
-        const std::size_t start = r / block * block;
-        if (v.form == gate_form::factored) most = std::max({most, G[r], -G[r]});
-        if (in.channels() && v.form != gate_form::difference && v.form != gate_form::factored) {
-          const std::size_t inside = v.form == gate_form::middle_block ? block / 2 : 0;
-          if (v.form != gate_form::reference_block)
-            most = std::max(most, std::fabs(G[r] - (G[std::min(start + inside, rows - 1)] + v.gate_shift * std::numbers::log2e)));
-          most = std::max(most, G[r] - G[start]);
-        }
-        if (r > 0) most = std::max(most, G[r] - G[r - 1]);
+    }
+    for (std::size_t r = 0; r < G.rows(); ++r) {
+      const std::size_t start = r / block * block, inside = v.form == gate_form::middle_block ? block / 2 : 0;
+      const auto reference = G.row(std::min(start + inside, G.rows() - 1));
+      for (std::size_t ch = 0; ch < g.cols(); ++ch) {
+        if (v.form == gate_form::factored) largest_of(std::fabs(G(r, ch)));
+        if (in_blocks && v.form != gate_form::reference_block)
+          largest_of(std::fabs(G(r, ch) - (reference[ch] + v.gate_shift * std::numbers::log2e)));
+        if (in_blocks) largest_of(G(r, ch) - G(start, ch));
+        if (r > 0) largest_of(G(r, ch) - G(r - 1, ch));
       }
     }
   }
@@ -74,11 +76,11 @@ void judge_contract(const trial& t, adequacy_report& out) {
   double worst = 0;
   std::string where;
   for (const lane& at : t.lanes) {
-    const head_input in = take_head(t.p, at.sequence, at.head);
-    for (std::size_t i = 0; i < in.g.size(); ++i, ++all) {
-      const double g = in.g.data()[i];
+    const matrix<double> gates = gates_of_head(t.p, at.sequence, at.head);
+    for (std::size_t i = 0; i < gates.size(); ++i, ++all) {
+      const double g = gates.data()[i];
       if (g >= contract->first && g <= contract->second) continue;
-      if (outside++ == 0) where = place_of(at, i / std::max<std::size_t>(1, in.g.cols()));
+      if (outside++ == 0) where = place_of(at, i / std::max<std::size_t>(1, gates.cols()));
       if (std::fabs(g) > std::fabs(worst)) worst = g;
     }
   }
@@ -213,11 +215,11 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
   double exponent = 0, total = 0;
   bool resets = false;
   for (const lane& at : t.lanes) {
-    const head_input in = take_head(t.p, at.sequence, at.head);
-    exponent = std::max(exponent, largest_gate_exponent(in, v));
-    for (std::size_t i = 0; i < in.g.size(); ++i) {
-      if (std::isfinite(in.g.data()[i])) total = std::max(total, std::fabs(in.g.data()[i]));
-      resets = resets || std::isinf(in.g.data()[i]);
+    const matrix<double> gates = gates_of_head(t.p, at.sequence, at.head);
+    exponent = std::max(exponent, largest_gate_exponent(t, gates));
+    for (const double g : gates.entries()) {
+      if (std::isfinite(g)) total = std::max(total, std::fabs(g));
+      resets = resets || std::isinf(g);
     }
   }
   const format in = v.A.operand.to.emax <= v.cumsum.emax ? v.A.operand.to : v.cumsum;

@@ -402,14 +402,15 @@ std::vector<std::vector<stage_report>> draw_reports(const trial& t, const proble
 stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   stage_draws out;
   if (t.path != path_kind::chunk || t.r.stages.empty()) return out;
-  // Four chunks of the longest judged head show every stage of the state pass; more only sharpen a mean.
+  // Two chunks of the longest judged head show every stage of the state pass; more only sharpen a mean.
   const auto longest =
       std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
   if (longest == t.lanes.end() || longest->judged == 0) return out;
   const std::size_t n = t.p.num_householder;
   // Never a part of a chunk: a gate factored about the middle of its block rounds otherwise where the block is cut.
   const std::size_t chunk = std::max<std::size_t>(1, t.chunk / n);
-  const std::size_t tokens = longest->judged < 5 * chunk ? longest->judged : 4 * chunk;
+  const std::size_t chunks = std::clamp<std::size_t>(128 / chunk, 2, 4);
+  const std::size_t tokens = longest->judged < (chunks + 1) * chunk ? longest->judged : chunks * chunk;
   const head_slice at{longest->sequence, longest->head, tokens};
   const problem p = slice(t.p, at);
   const result r = slice(t.r, t.p, at);

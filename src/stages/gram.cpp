@@ -187,9 +187,12 @@ void by_blocks(const gram_call& call, balls& out) {
 balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const balls& k, chunk_decays& decays, bool in_sum,
                    const balls& multiplier, std::size_t extra, bool strict, const gram_rounding& how,
                    const arithmetic_errors& errors) {
-  balls rows = x, keys = k;
-  if (in_sum) rows.radii(), keys.radii();
-  const gram_call call{rows, row_of, keys, decays, multiplier, extra, strict, how, errors};
+  balls rows, keys;
+  if (in_sum) {
+    rows = x, keys = k;
+    rows.radii(), keys.radii();
+  }
+  const gram_call call{in_sum ? rows : x, row_of, in_sum ? keys : k, decays, multiplier, extra, strict, how, errors};
   balls out(x.rows, k.rows);
   out.radius.assign(out.value.size(), 0);
   if (!(how.accumulate < std::numeric_limits<double>::infinity())) {

@@ -135,11 +135,16 @@ class inverse_bound {
 };
 
 balls block_of(const balls& x, std::size_t row, std::size_t rows, std::size_t col, std::size_t cols) {
-  balls out(rows, cols);
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < cols; ++j) out.set(i, j, x.at(row + i, col + j));
-  }
-  return out;
+  const auto cut = [&](const std::vector<double>& from) {
+    std::vector<double> to;
+    to.reserve(rows * cols);
+    for (std::size_t i = 0; i < rows; ++i) {
+      const double* const first = from.data() + (row + i) * x.cols + col;
+      to.insert(to.end(), first, first + cols);
+    }
+    return to;
+  };
+  return {rows, cols, cut(x.value), x.exact() ? std::vector<double>() : cut(x.radius)};
 }
 
 balls bounded_inverse(const balls& l, const inverse_rounding& how, const arithmetic_errors& errors) {
@@ -202,9 +207,9 @@ class merged_inverse {
 
   void put(std::size_t i, std::size_t j, const balls& x, double sign) {
     for (std::size_t r = 0; r < x.rows; ++r) {
-      for (std::size_t c = 0; c < x.cols; ++c) {
-        out_.set(i * how_.block + r, j * how_.block + c, {sign * x.at(r, c).value, x.at(r, c).radius});
-      }
+      const std::size_t to = (i * how_.block + r) * out_.cols + j * how_.block;
+      for (std::size_t c = 0; c < x.cols; ++c) out_.value[to + c] = sign * x.value[r * x.cols + c];
+      if (!x.exact()) std::copy_n(x.radius.begin() + static_cast<std::ptrdiff_t>(r * x.cols), x.cols, out_.radius.data() + to);
     }
   }
 

@@ -200,11 +200,12 @@ chunk_decays::chunk_decays(const balls& log_gates, const balls* stored, const ar
   }
   if (stored != nullptr) {
     g_ = *stored;
-    return;
+  } else {
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t c = 0; c < channels_; ++c) g_.set(i, c, cumulative(i, c));
+    }
   }
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t c = 0; c < channels_; ++c) g_.set(i, c, cumulative(i, c));
-  }
+  g_.radii();
 }
 
 // i additions of i + 1 loaded gates, the factor 1/ln 2 and its own rounding: a loaded gate meets i + 3 roundings.
@@ -256,6 +257,10 @@ namespace {
   return sum * power(half) * power(n - (half - shift) + shift);
 }
 
+[[gnu::always_inline]] inline unsigned not_finite(double x) {
+  return static_cast<unsigned>(!(std::fabs(x) < std::numeric_limits<double>::infinity()));
+}
+
 }  // namespace
 
 void chunk_decays::powers(std::span<ball> x) const {
@@ -277,26 +282,43 @@ void chunk_decays::powers(std::span<ball> x) const {
 }
 
 void chunk_decays::since_start(std::size_t i, std::span<ball> out) const {
-  bool finite = true;
-  for (std::size_t c = 0; c < out.size(); ++c) {
-    const ball g = g_.at(i, c);
-    finite = finite && std::fabs(g.value) < std::numeric_limits<double>::infinity();
-    out[c] = {g.value, g.radius + errors_.gate * std::fabs(g.value)};
-  }
-  if (finite) return powers(out);
+  unsigned infinite = 0;
+  deltaproof::detail::in_widest_vectors([&, gate = errors_.gate, value = g_.value.data() + index(i, 0),
+                                         radius = g_.radius.data() + index(i, 0)]() __attribute__((always_inline)) {
+    unsigned any = 0;
+    for (std::size_t c = 0; c < out.size(); ++c) {
+      any |= not_finite(value[c]);
+      out[c] = {value[c], radius[c] + gate * std::fabs(value[c])};
+    }
+    infinite = any;
+  });
+  if (infinite == 0) return powers(out);
   for (std::size_t c = 0; c < out.size(); ++c) out[c] = since_start(i, c);
 }
 
+inline ball chunk_decays::exponent_between(const arithmetic_errors& errors, ball a, ball b, bool same, double shift) {
+  const double difference = a.value - b.value + shift;
+  const double sums = a.radius + b.radius + errors.gate * (std::fabs(a.value) + std::fabs(b.value));
+  const double reference =
+      shift == 0 ? 0 : errors.gates * (std::max(std::fabs(a.value), std::fabs(b.value)) + 3 * std::fabs(shift));
+  return {difference, same && shift == 0 ? 0 : std::fabs(difference) * errors.gates + sums + reference};
+}
+
 bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::span<ball> out, double shift) const {
-  bool finite = true;
-  for (std::size_t c = 0; c < out.size(); ++c) {
-    const ball a = g_.at(i, c), b = g_.at(j, c);
-    finite = finite && std::fabs(a.value) < std::numeric_limits<double>::infinity() &&
-             std::fabs(b.value) < std::numeric_limits<double>::infinity();
-    out[c] = exponent_between(a, b, i == j, shift);
-  }
-  if (finite) powers(out);
-  return finite;
+  unsigned infinite = 0;
+  const std::size_t first = index(i, 0), second = index(j, 0);
+  deltaproof::detail::in_widest_vectors(
+      [&, errors = errors_, value = g_.value.data(), radius = g_.radius.data(), same = i == j]() __attribute__((always_inline)) {
+        unsigned any = 0;
+        for (std::size_t c = 0; c < out.size(); ++c) {
+          const ball a{value[first + c], radius[first + c]}, b{value[second + c], radius[second + c]};
+          any |= not_finite(a.value) | not_finite(b.value);
+          out[c] = exponent_between(errors, a, b, same, shift);
+        }
+        infinite = any;
+      });
+  if (infinite == 0) powers(out);
+  return infinite == 0;
 }
 
 void chunk_decays::between(std::size_t i, std::size_t j, std::span<ball> out) const {
@@ -314,17 +336,9 @@ bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::size_t chan
   const ball a = g_.at(i, channel);
   const ball b = g_.at(j, channel);
   if (!std::isfinite(a.value) || !std::isfinite(b.value)) return false;
-  const ball exponent = exponent_between(a, b, i == j, shift);
+  const ball exponent = exponent_between(errors_, a, b, i == j, shift);
   result = power(exponent.value, exponent.radius);
   return true;
-}
-
-ball chunk_decays::exponent_between(ball a, ball b, bool same, double shift) const {
-  const double difference = a.value - b.value + shift;
-  const double sums = a.radius + b.radius + errors_.gate * (std::fabs(a.value) + std::fabs(b.value));
-  const double reference =
-      shift == 0 ? 0 : errors_.gates * (std::max(std::fabs(a.value), std::fabs(b.value)) + 3 * std::fabs(shift));
-  return {difference, same && shift == 0 ? 0 : std::fabs(difference) * errors_.gates + sums + reference};
 }
 
 ball chunk_decays::between(std::size_t i, std::size_t j, std::size_t channel) const {
@@ -345,23 +359,20 @@ std::span<const ball> chunk_decays::channels_between(std::size_t i, std::size_t 
   const auto before = [](std::size_t row) {
     return row < near ? row * (row + 1) / 2 : near * (near + 1) / 2 + (row - near) * near;
   };
-  if (place_.empty()) {
-    place_.assign(before(rows), 0);
-    kept_.resize(channels_);
+  if (i - j >= near) {
+    far_.resize(channels_);
+    between(i, j, std::span(far_));
+    return far_;
   }
-  std::size_t at = 0;  // of those that are not kept
-  if (i - j < near) {
-    std::size_t& place = place_[before(i) + (i - j)];
-    at = place;
-    if (place == 0) {
-      at = place = kept_.size();
-      kept_.resize(at + channels_);
-      between(i, j, std::span(&kept_[at], channels_));
-    }
-  } else {
-    between(i, j, std::span(kept_.data(), channels_));
-  }
-  return {&kept_[at], channels_};
+  if (place_.empty()) place_.assign(before(rows), 0);
+  std::size_t& place = place_[before(i) + (i - j)];
+  const bool is_new = place == 0;
+  if (is_new) place = ++pairs_;
+  const std::size_t page = (place - 1) / pairs_of_page;
+  if (page == pages_.size()) pages_.emplace_back(pairs_of_page * channels_);
+  const std::span<ball> decays = std::span(pages_[page]).subspan((place - 1) % pairs_of_page * channels_, channels_);
+  if (is_new) between(i, j, decays);
+  return decays;
 }
 
 }  // namespace deltaproof::stages_detail

@@ -185,15 +185,20 @@ class chunk_decays {
   /// power(x.value, x.radius) of each, in its place.
   void powers(std::span<ball> x) const;
   /// a - b + shift, with the errors of the difference.
-  [[nodiscard]] ball exponent_between(ball a, ball b, bool same, double shift) const;
+  [[nodiscard, gnu::always_inline]] static ball exponent_between(const arithmetic_errors& errors, ball a, ball b, bool same,
+                                                                 double shift);
   [[nodiscard]] std::size_t index(std::size_t i, std::size_t c) const { return i * channels_ + c; }
 
   arithmetic_errors errors_;
   std::size_t channels_;
   balls g_;
   std::vector<double> sum_, magnitude_;  // of the finite gates so far
-  std::vector<ball> kept_;
-  std::vector<std::size_t> place_;  // of a pair of rows in kept_; 0: not made yet
+  // Decays between rows that are near each other, some pairs a page, so that none moves when another is added.
+  static constexpr std::size_t pairs_of_page = 32;
+  std::vector<std::vector<ball>> pages_;
+  std::size_t pairs_ = 0;
+  std::vector<std::size_t> place_;  // of a pair, from 1 on; 0: not made yet
+  std::vector<ball> far_;           // between the last two rows that are not
   std::vector<std::size_t> reset_;  // 1 + the last row up to here whose decay is 0; 0: none
 };
 

@@ -126,7 +126,10 @@ class exact_result {
   exact_result& operator=(const exact_result&) = delete;
 
   mpfr_ptr value() { return value_; }
-  void set_inexact(bool inexact) { inexact_ = inexact; }
+  void set_inexact(bool inexact) {
+    inexact_ = inexact;
+    cut_to_ = nullptr;
+  }
 
   exact_result& add(double a, double b) { return apply(mpfr_add, a, b); }
   exact_result& sub(double a, double b) { return apply(mpfr_sub, a, b); }
@@ -137,13 +140,13 @@ class exact_result {
   exact_result& fma(double a, double b, double c) {
     load(a, b);
     mpfr_set_d(c_, c, MPFR_RNDN);
-    inexact_ = mpfr_fma(value_, a_, b_, c_, MPFR_RNDZ) != 0;
+    set_inexact(mpfr_fma(value_, a_, b_, c_, MPFR_RNDZ) != 0);
     return *this;
   }
   template <class Function>
   exact_result& apply(Function function, double a) {
     mpfr_set_d(a_, a, MPFR_RNDN);
-    inexact_ = function(value_, a_, MPFR_RNDZ) != 0;
+    set_inexact(function(value_, a_, MPFR_RNDZ) != 0);
     return *this;
   }
 
@@ -153,34 +156,39 @@ class exact_result {
     const std::uint64_t sign = mpfr_signbit(value_) != 0 ? f.sign() : 0;
     if (mpfr_zero_p(value_) != 0) return sign;
     if (mpfr_inf_p(value_) != 0) return f.has_infinity ? f.end() | sign : f.nan();
-    const auto scale = static_cast<long>(mpfr_get_z_2exp(significand_, value_));
-    mpz_abs(significand_, significand_);
-    const long exponent = scale + static_cast<long>(mpz_sizeinbase(significand_, 2)) - 1;
-    const long least = 1 - f.bias();
-    const long binade = exponent > least ? exponent : least;
-    // Count of quanta below |value|, and how the rest compares with half a quantum.
-    const long drop = binade - f.mantissa_bits - scale;
-    bool half = false;
-    bool rest = inexact_;
-    if (drop > 0) {
-      const auto count = static_cast<mp_bitcnt_t>(drop);
-      half = mpz_tstbit(significand_, count - 1) != 0;
-      rest = rest || mpz_scan1(significand_, 0) < count - 1;
-      mpz_tdiv_q_2exp(quotient_, significand_, count);
-    } else {
-      mpz_mul_2exp(quotient_, significand_, static_cast<mp_bitcnt_t>(-drop));
-    }
-    if (binade - least > 100000) return m == mode::zero ? (f.end() - 1) | sign : overflow(f, sign);
-    std::uint64_t code = mpz_get_ui(quotient_) + (static_cast<std::uint64_t>(binade - least) << f.mantissa_bits);
-    if (m == mode::zero) return (code < f.end() ? code : f.end() - 1) | sign;
-    if (m == mode::away ? half || rest : half && (rest || (code & 1) != 0)) ++code;
-    return code < f.end() ? code | sign : overflow(f, sign);
+    if (cut_to_ != &f) cut(f);
+    if (m == mode::zero) return (!beyond_ && below_ < f.end() ? below_ : f.end() - 1) | sign;
+    const bool up = m == mode::away ? half_ || rest_ : half_ && (rest_ || (below_ & 1) != 0);
+    const std::uint64_t code = below_ + (up ? 1 : 0);
+    if (!beyond_ && code < f.end()) return code | sign;
+    return f.has_infinity ? f.end() | sign : f.nan();
   }
 
  private:
   static int mpfr_set_number(mpfr_ptr to, mpfr_srcptr from, mpfr_rnd_t rounding) { return mpfr_set(to, from, rounding); }
 
-  static std::uint64_t overflow(const layout& f, std::uint64_t sign) { return f.has_infinity ? f.end() | sign : f.nan(); }
+  /// What the three roundings to a format share: the pattern below |value|, and how the rest compares with half a quantum.
+  void cut(const layout& f) {
+    const auto scale = static_cast<long>(mpfr_get_z_2exp(significand_, value_));
+    mpz_abs(significand_, significand_);
+    const long exponent = scale + static_cast<long>(mpz_sizeinbase(significand_, 2)) - 1;
+    const long least = 1 - f.bias();
+    const long binade = exponent > least ? exponent : least;
+    const long drop = binade - f.mantissa_bits - scale;
+    half_ = false;
+    rest_ = inexact_;
+    if (drop > 0) {
+      const auto count = static_cast<mp_bitcnt_t>(drop);
+      half_ = mpz_tstbit(significand_, count - 1) != 0;
+      rest_ = rest_ || mpz_scan1(significand_, 0) < count - 1;
+      mpz_tdiv_q_2exp(quotient_, significand_, count);
+    } else {
+      mpz_mul_2exp(quotient_, significand_, static_cast<mp_bitcnt_t>(-drop));
+    }
+    beyond_ = binade - least > 100000;
+    below_ = mpz_get_ui(quotient_) + (static_cast<std::uint64_t>(binade - least) << f.mantissa_bits);
+    cut_to_ = &f;
+  }
 
   void load(double a, double b) {
     mpfr_set_d(a_, a, MPFR_RNDN);
@@ -190,7 +198,7 @@ class exact_result {
   template <class Function>
   exact_result& apply(Function function, double a, double b) {
     load(a, b);
-    inexact_ = function(value_, a_, b_, MPFR_RNDZ) != 0;
+    set_inexact(function(value_, a_, b_, MPFR_RNDZ) != 0);
     return *this;
   }
 
@@ -201,6 +209,10 @@ class exact_result {
   mpz_t significand_;
   mpz_t quotient_;
   bool inexact_ = false;
+  // Of the last cut.
+  const layout* cut_to_ = nullptr;
+  std::uint64_t below_ = 0;
+  bool half_ = false, rest_ = false, beyond_ = false;
 };
 
 inline std::string hex(std::uint64_t code) {

@@ -61,6 +61,8 @@ struct head_input : head_input_kind {
 };
 
 [[nodiscard]] head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head);
+/// head_input::g of that head.
+[[nodiscard]] matrix<double> gates_of_head(const problem& p, std::size_t sequence, std::size_t value_head);
 /// The first `tokens` tokens of a head.
 [[nodiscard]] head_input first_tokens(const head_input& in, std::size_t tokens);
 /// A head as a problem of its own, with the op, rule and formats of `like`.
