@@ -90,9 +90,11 @@ sweep_shard shard_for(const sweep_arguments& args) {
   if (!args.shard.empty() && args.shards)
     throw format_error("sweep: --shard I/N already states the number of parts, N; leave --shards out");
   if (!args.shard.empty()) return parse_shard(args.shard);
-  if (args.shards && std::getenv("JOB_COMPLETION_INDEX") == nullptr)
+  const char* const index = std::getenv("JOB_COMPLETION_INDEX");
+  if (args.shards && (index == nullptr || *index == '\0'))
     throw format_error(
-        "sweep: --shards N has an effect only where the environment variable JOB_COMPLETION_INDEX is set; give --shard I/N");
+        "sweep: --shards N has an effect only where the environment variable JOB_COMPLETION_INDEX is set and not empty; give "
+        "--shard I/N");
   return shard_of_environment(args.shards, [](const char* name) { return std::getenv(name); }).value_or(sweep_shard{});
 }
 
