@@ -260,8 +260,8 @@ class machine {
   void keep_for_backward(chunk_state<Real>& c);
   void keep_for_faults(const chunk_state<Real>& c);
 
-  /// The products that form A and Aqk decay rows of one block: 2^(G - reference) for its rows, 2^(reference - G) for the keys
-  /// from `first` to `last`, channel by channel.
+  /// Decays relative to a reference, as the products of one block of A or Aqk take them: 2^(G - reference) for `rows`,
+  /// 2^(reference - G) for the keys from `first` to `last`, channel by channel.
   struct decays_of_block {
     std::vector<std::size_t> rows;
     std::size_t first, last;
