@@ -402,7 +402,8 @@ std::vector<std::vector<stage_report>> draw_reports(const trial& t, const proble
 stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   stage_draws out;
   if (t.path != path_kind::chunk || t.r.stages.empty()) return out;
-  // Two chunks of the longest judged head show every stage of the state pass; more only sharpen a mean.
+  // Two chunks of the longest judged head show every stage of the state pass. Short chunks hold few errors: up to four of them
+  // are taken. More only sharpen a mean.
   const auto longest =
       std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
   if (longest == t.lanes.end() || longest->judged == 0) return out;

@@ -126,6 +126,7 @@ class exact_result {
   exact_result& operator=(const exact_result&) = delete;
 
   mpfr_ptr value() { return value_; }
+  /// To be called whenever the value was changed.
   void set_inexact(bool inexact) {
     inexact_ = inexact;
     cut_to_ = nullptr;
